@@ -66,7 +66,7 @@ phase() { kubectl get ptj "$JOB" -o 'jsonpath={.status.phase}'; }
 # Wait until the job has left Pending, saying why it has not when that takes long.
 wait_started() {
     local reason last=
-    for _ in $(seq 300); do
+    for _ in $(seq 900); do
         case $(phase) in
         '' | Pending | Unknown) ;;
         *) return ;;
@@ -75,12 +75,16 @@ wait_started() {
         [ "$reason" = "$last" ] || { echo "    Pending ${reason:+($reason)}" && last=$reason; }
         sleep 1
     done
-    die "the job did not start within 5 minutes: kubectl describe ptj $JOB"
+    die "the job did not start within 15 minutes: kubectl describe ptj $JOB"
 }
 
 follow_job() {
-    kubectl get ptj "$JOB" -w --output-watch-events=false &
+    local shown
+    exec 3< <(exec kubectl get ptj "$JOB" -w --output-watch-events=false)
     pids+=($!)
+    sed -u '/ \(Succeeded\|Failed\) /q' <&3 &
+    shown=$!
+    pids+=("$shown")
     wait_started
     until [[ $(phase) =~ ^(Succeeded|Failed)$ ]]; do # a restarted job goes on in a new pod
         kubectl logs -f "$JOB-node-0" 2>/dev/null || true
@@ -88,7 +92,7 @@ follow_job() {
     done
     kubectl wait --for=condition=Completed "ptj/$JOB" --timeout=60s >/dev/null ||
         die "the job did not succeed: $(kubectl get ptj "$JOB" -o 'jsonpath={.status.phase} {.status.reason} {.status.lastFailure.message}')"
-    sleep 1 # let the watch print its last line
+    timeout 600 tail --pid="$shown" -f /dev/null || true # until the watch has printed the end
 }
 
 show_result() {

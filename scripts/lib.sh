@@ -182,6 +182,6 @@ install_operator() {
     manifest "$REPO/deploy/install.yaml" |
         sed "/^  template:\$/,/^    spec:\$/s|^    metadata:\$|&\n      annotations: {torchkeeper/image: \"$image\"}|" |
         kubectl apply -f - >"$LOGS/install.log" 2>&1 || die "installing the operator failed: $(tail -n 1 "$LOGS/install.log")"
-    kubectl -n torchkeeper-system rollout status deployment torchkeeper-operator --timeout=180s ||
+    kubectl -n torchkeeper-system rollout status deployment torchkeeper-operator --timeout=900s ||
         die "the operator did not start: $(kubectl -n torchkeeper-system get pods --no-headers | tail -n 1)"
 }

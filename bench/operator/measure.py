@@ -31,7 +31,7 @@ class Metrics:
 
     def read(self):
         """{name: {labels: value}}, labels as a sorted tuple of pairs."""
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(self.url, timeout=10) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(self.url, timeout=600) as answer:
             text = answer.read().decode()
         families = {}
         for line in text.splitlines():

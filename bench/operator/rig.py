@@ -27,7 +27,6 @@ rules:
 """
 PR_SET_PDEATHSIG = 1
 READY_S = 600  # bounds a hang
-STOP_S = 30  # after which Kubernetes kills, too
 
 
 class RigError(Exception):
@@ -61,7 +60,7 @@ class Process:
         if self.popen.poll() is None:
             self.popen.terminate()
         try:
-            self.popen.wait(STOP_S)
+            self.popen.wait(READY_S)
             return True
         except subprocess.TimeoutExpired:
             self.popen.kill()

@@ -10,10 +10,13 @@ import ssl
 import subprocess
 import tempfile
 import threading
+import time
 from functools import cache
 from urllib.parse import urlencode, urlsplit
 
 GROUP = "batch.tensorstack.dev"
+BOUND_S = 900  # limit of every wait, not a measure of speed: a busy machine may be ten times slower
+BUSY = (429, 500, 503, 504)  # a server's answers when it or etcd is late
 # Where each kind is served, by the names that cases use. Kinds that have no namespace are below CLUSTER.
 KINDS = {
     "ptj": f"apis/{GROUP}/v1beta1 pytorchtrainingjobs",
@@ -53,21 +56,25 @@ def server():
     return url.hostname, url.port, tls
 
 
-def ask(path):
-    """(code, text). The server may have closed a connection that was silent: a second try has a new one."""
-    for last in (False, True):
+def ask(path, busy=BUSY):
+    """(code, text). A server that is late, that does not run for a moment, or that has closed a silent connection is asked again."""
+    end = time.monotonic() + BOUND_S
+    while True:
         if not getattr(OF_THREAD, "connection", None):
             host, port, tls = server()
-            OF_THREAD.connection = http.client.HTTPSConnection(host, port, timeout=60, context=tls)
+            OF_THREAD.connection = http.client.HTTPSConnection(host, port, timeout=BOUND_S, context=tls)
         try:
             OF_THREAD.connection.request("GET", path)
             answer = OF_THREAD.connection.getresponse()
-            return answer.status, answer.read().decode(errors="replace")
+            text = answer.read().decode(errors="replace")
+            if answer.status not in busy or time.monotonic() > end:
+                return answer.status, text
         except (OSError, http.client.HTTPException):
             OF_THREAD.connection.close()
             OF_THREAD.connection = None
-            if last:
+            if time.monotonic() > end:
                 raise
+        time.sleep(0.1)
 
 
 def found_at(path):
@@ -98,5 +105,5 @@ def items(kind, namespace, selector=""):
 
 def log(pod, namespace):
     """What the only container of the pod has printed so far; nothing while there is none."""
-    code, text = ask(f"{path_of('pod', namespace)}/{pod}/log")
+    code, text = ask(f"{path_of('pod', namespace)}/{pod}/log", busy=())  # the kubelet's own words for a log that is not there
     return text if code == 200 else ""

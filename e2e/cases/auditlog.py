@@ -2,7 +2,8 @@
 
 import json
 
-from kube import STATE, kubectl
+import kube
+from kube import kubectl
 
 OPERATOR = "torchkeeper-operator"
 
@@ -12,18 +13,9 @@ def account(namespace):
 
 
 def audited(user):
-    """All requests of a user in the audit log, rotated files included."""
-    for path in sorted((STATE / "logs").glob("audit*.log")):
-        with path.open(errors="replace") as lines:
-            for line in lines:
-                if f'"{user}"' not in line:
-                    continue
-                try:
-                    entry = json.loads(line)
-                except json.JSONDecodeError:
-                    continue  # the API server is writing it
-                if entry["user"]["username"] == user and entry["stage"] in ("ResponseComplete", "ResponseStarted"):
-                    yield entry
+    """All requests of a user in the audit log."""
+    return (entry for entry in kube.audited(user)
+            if entry["user"]["username"] == user and entry["stage"] in ("ResponseComplete", "ResponseStarted"))
 
 
 def right(entry):

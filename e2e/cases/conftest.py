@@ -7,7 +7,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from kube import BOUND_S, SYSTEM, OperatorKiller, kubectl, namespace_told, wait_for
+from kube import SYSTEM, OperatorKiller, kubectl, namespace_told, wait_for
 
 # A background job ignores SIGINT, under nohup SIGHUP too, and programs inherit that: restore the defaults, since no case
 # tests this.
@@ -61,6 +61,6 @@ def weather(request):
     killer = OperatorKiller()
     killer.start()
     yield killer
-    killer.join(timeout=BOUND_S)
+    killer.join()  # each of its waits has a bound
     assert killer.killed == killer.times, "the operator was not killed as often as planned"
     wait_for("the operator to be back", lambda: "1/1" in kubectl("-n", SYSTEM, "get", "deployment", "--no-headers"))

@@ -11,13 +11,13 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from api import GROUP, get, items  # noqa: F401 - the cases have them from here
+from api import BOUND_S, GROUP, get, items  # noqa: F401 - the cases have them from here
 
 REPO = Path(__file__).resolve().parents[2]
 STATE = Path(os.environ.get("TORCHKEEPER_STATE", "/var/lib/torchkeeper"))
 IMAGE = "localhost/torchkeeper/trainer:dev"
 SYSTEM = "torchkeeper-system"
-BOUND_S = 900  # limit of every wait, not a measure of speed: a busy machine may be ten times slower
+UNSENT = re.compile(r"TLS handshake timeout|dial tcp .*i/o timeout")  # a busy server has not read the request
 
 
 class KubectlError(Exception):
@@ -25,7 +25,11 @@ class KubectlError(Exception):
 
 
 def kubectl(*args, stdin=None, check=True):
-    done = subprocess.run(["kubectl", *args], input=stdin, text=True, capture_output=True)
+    end = time.monotonic() + BOUND_S
+    while True:
+        done = subprocess.run(["kubectl", *args], input=stdin, text=True, capture_output=True)
+        if not (done.returncode and UNSENT.search(done.stderr)) or time.monotonic() > end:
+            break
     if check and done.returncode != 0:
         raise KubectlError(f"kubectl {' '.join(args)}: {done.stderr.strip()}")
     return done.stdout
@@ -106,13 +110,19 @@ def forwarded(namespace, what, *ports):
         process.stdout.close()
 
 
+def audited(word):
+    """The entries of the audit log in whose lines this word stands, rotated files included, in order."""
+    for path in sorted((STATE / "logs").glob("audit*.log")):
+        with path.open(errors="replace") as lines:
+            for line in lines:
+                if f'"{word}"' in line and line.endswith("\n"):  # the API server may be writing the last one
+                    yield json.loads(line)
+
+
 def audit(verb, resource, namespace, user="torchkeeper"):
     """Names of the objects on which the operator's successful requests of this kind acted, in order."""
     names = []
-    for line in (STATE / "logs" / "audit.log").read_text(errors="replace").splitlines():
-        if f'"{namespace}"' not in line:
-            continue
-        entry = json.loads(line)
+    for entry in audited(namespace):
         ref = entry.get("objectRef", {})
         if (entry["verb"] == verb and ref.get("resource") == resource and ref.get("namespace") == namespace
                 and not ref.get("subresource") and user in entry["user"]["username"]

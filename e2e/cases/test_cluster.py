@@ -26,7 +26,7 @@ def pid_of(part):
 @pytest.fixture
 def pod(ns):
     """A running pod; its restart count and UID tell whether it lived through a case."""
-    apply(jobs.pod("witness", "sleep 600"), namespace=ns)
+    apply(jobs.pod("witness", "sleep 3600"), namespace=ns)
     wait_for("the pod runs", lambda: field("pod", "witness", ns, "status.phase") == "Running")
     return ns
 

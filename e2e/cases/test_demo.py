@@ -74,7 +74,7 @@ def test_model_is_a_state_dict_that_torch_loads(trained):
 
 def fetch(url):
     try:
-        with urllib.request.urlopen(url, timeout=60) as answer:
+        with urllib.request.urlopen(url, timeout=BOUND_S) as answer:
             return json.load(answer)
     except OSError:
         return None
@@ -107,7 +107,7 @@ def test_second_demo_trains_again_though_the_operator_is_killed(trained):
     killer = OperatorKiller(start=second_job)
     killer.start()
     out = demo(2)
-    killer.join(timeout=BOUND_S)
+    killer.join()  # each of its waits has a bound
     assert killer.killed == killer.times
     job = get("ptj", "mnist", "default")
     assert (job["status"]["attempt"], job["status"]["backoffCount"]) == (0, 0)

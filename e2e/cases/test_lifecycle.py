@@ -1,8 +1,10 @@
 """How jobs end, each with an undisturbed operator and with one that is killed in the middle."""
 
+from datetime import datetime
+
 import jobs
 import pytest
-from kube import apply, audit, events, field, get, items, kubectl, status, wait_for, wait_phase
+from kube import apply, audit, audited, events, field, get, items, kubectl, status, wait_for, wait_phase
 
 
 def restarts_once(ns, replica_script):
@@ -43,7 +45,12 @@ def test_backoff_limit_stops_the_fourth_restart(ns, weather):
 @pytest.mark.parametrize("code", [0, 1])
 def test_a_sidecar_is_ended_and_the_log_stays(ns, weather, code):
     """The kubelet ends what goes on beside the training, and makes the pod a failed one: exit code 0 wins over that."""
-    side = jobs.beside(jobs.replica(f"echo loss 0.1; exit {code}"), "echo uploading; sleep 600")
+    side = jobs.beside(jobs.replica(f"until [ -e /both/began ]; do sleep 0.2; done; echo loss 0.1; exit {code}"),
+                       "echo uploading; touch /both/began; sleep 3600")
+    pod = side["template"]["spec"]
+    pod["volumes"] = [{"name": "both", "emptyDir": {}}]
+    for one in pod["containers"]:
+        one["volumeMounts"] = [{"name": "both", "mountPath": "/both"}]
     apply(jobs.job("side", side, runPolicy={"sidecarGraceSeconds": 3}), namespace=ns)
     end = wait_phase("side", ns, "Succeeded", "Failed")
     wait_for("the pod's end", lambda: field("pod", "side-node-0", ns, "status.reason") == "DeadlineExceeded")
@@ -61,7 +68,7 @@ def test_a_sidecar_is_ended_and_the_log_stays(ns, weather, code):
 
 def test_a_sidecar_that_ends_in_time_is_left_alone(ns):
     side = jobs.beside(jobs.replica("echo loss 0.1"), "sleep 5; echo uploaded")
-    apply(jobs.job("side", side), namespace=ns)
+    apply(jobs.job("side", side, runPolicy={"sidecarGraceSeconds": 3600}), namespace=ns)
     assert wait_phase("side", ns, "Succeeded", "Failed")["phase"] == "Succeeded"
     wait_for("the pod's end", lambda: field("pod", "side-node-0", ns, "status.phase") == "Succeeded")
     assert kubectl("-n", ns, "logs", "side-node-0", "-c", "uploader").strip() == "uploaded"
@@ -70,7 +77,7 @@ def test_a_sidecar_that_ends_in_time_is_left_alone(ns):
 
 def test_deleting_a_job_leaves_nothing(ns, weather):
     spec = {"tensorboardSpec": {"image": jobs.IMAGE, "logDir": {"pvc": [{"name": "none"}]}}}
-    apply(jobs.job("gone", jobs.replica("sleep 600", replicas=2), **spec), namespace=ns)
+    apply(jobs.job("gone", jobs.replica("sleep 3600", replicas=2), **spec), namespace=ns)
     wait_for("two running pods", lambda: status("gone", ns).get("aggregate", {}).get("running") == 2)
     wait_for("TensorBoard's deployment", lambda: items("deployments", ns))
     kubectl("-n", ns, "delete", "ptj", "gone", "--wait=false")
@@ -83,12 +90,12 @@ def test_deleting_a_job_leaves_nothing(ns, weather):
 
 
 @pytest.mark.early
-def test_gang_restarts_together(ns, weather):
+def test_gang_restarts_together(ns, weather, data):
     """One of three pods fails with a retryable code: all three are replaced, attempts never mix."""
-    last = "until getent hosts gang-worker-1.gang-rdzv; do sleep 0.5; done"  # without torchrun it comes after pod 0
-    cases = f"0-gang-worker-1) exit 138;; 0-*) sleep 600;; *-master-0) {last};;"
-    script = f'sleep 3; case "$ATTEMPT-$(hostname)" in {cases} esac; sleep 3'
-    apply(jobs.job("gang", jobs.replica(script, "master"), jobs.replica(script, "worker", 2)), namespace=ns)
+    whole = "; ".join(jobs.until(f"$ATTEMPT-gang-{name}") for name in ("master-0", "worker-0", "worker-1"))
+    cases = "0-gang-worker-1) exit 138;; 1-gang-master-0) exit 0;; *) sleep 3600;;"
+    script = f'touch "/data/$ATTEMPT-$(hostname)"; sleep 3; {whole}; case "$ATTEMPT-$(hostname)" in {cases} esac'
+    apply(jobs.mounted(data, jobs.job("gang", jobs.replica(script, "master"), jobs.replica(script, "worker", 2))), namespace=ns)
     end = wait_phase("gang", ns, "Succeeded", "Failed")
     assert end["phase"] == "Succeeded"
     assert (end["attempt"], end["backoffCount"]) == (1, 1)
@@ -97,15 +104,20 @@ def test_gang_restarts_together(ns, weather):
     assert (end["lastFailure"]["pod"], end["lastFailure"]["exitCode"]) == ("gang-worker-1", 138)
 
 
-def test_a_worker_asks_for_the_master_once(ns):
-    """While the hook runs, DNS has no address of pod 0. The worker starts after that, and its first query is answered."""
+def test_a_worker_is_created_when_the_master_has_an_address(ns):
+    """While the hook runs, DNS has no address of pod 0."""
     hook = {"postStart": {"exec": {"command": ["sleep", "5"]}}}
     master = jobs.replica("until getent hosts asks-worker-0.asks-rdzv; do sleep 0.5; done; sleep 5", "master", lifecycle=hook)
-    worker = jobs.replica('getent hosts "$MASTER_ADDR" && sleep 600', "worker")
+    worker = jobs.replica('until getent hosts "$MASTER_ADDR"; do sleep 0.5; done; sleep 3600', "worker")
     apply(jobs.job("asks", master, worker), namespace=ns)
     end = wait_phase("asks", ns, "Succeeded", "Failed")
     assert end["phase"] == "Succeeded"
     assert (end.get("attempt", 0), audit("create", "pods", ns)) == (0, ["asks-master-0", "asks-worker-0"])
+    (master,) = get("pod", "asks-master-0", ns)["status"]["containerStatuses"]
+    (created,) = [e["requestReceivedTimestamp"] for e in audited(ns) if e["verb"] == "create" and e["objectRef"].get("name") == "asks-worker-0"
+                  and e["objectRef"]["resource"] == "pods" and not e["objectRef"].get("subresource")]
+    waited = datetime.fromisoformat(created) - datetime.fromisoformat(master["state"]["terminated"]["startedAt"])
+    assert waited.total_seconds() >= 5
 
 
 def test_torchrun_reports_the_killed_rank(ns):

@@ -45,7 +45,7 @@ def test_logs_waits_merges_and_goes_on_over_a_restart(ns, data):
     The pods go on when it has shown a line of both, and the first one, whose success is the job's, waits for the other's end."""
     script = f"""echo "attempt $ATTEMPT line 1"; {until('read-$ATTEMPT')}
                 for i in 2 3 4 5 6; do echo "attempt $ATTEMPT line $i"; sleep 0.5; done
-                [ $ATTEMPT != 0 ] || {{ [ $RANK = 0 ] && sleep 600; exit 137; }}
+                [ $ATTEMPT != 0 ] || {{ [ $RANK = 0 ] && sleep 3600; exit 137; }}
                 [ $RANK = 1 ] || {until('end')}"""
     apply(mounted(data, job("merged", replica(script, replicas=2), suspend=True)), namespace=ns)
     wait_phase("merged", ns, "Paused")
@@ -149,11 +149,11 @@ STAGED = {
     "no-command-127": ([], spec("no-such-program"), {}, "the command was not found in the image"),
     "missing-data": ([], spec("cat /data/nowhere"), {}, "a file or folder is missing"),
     "bad-option": ([], spec("torchrun --nprocs=1 train.py"), {}, "a program refused its options"),
-    "deadline": ([], spec("sleep 600"), {"runPolicy": {"activeDeadlineSeconds": 2}},
+    "deadline": ([], spec("sleep 3600"), {"runPolicy": {"activeDeadlineSeconds": 2}},
                  "longer than activeDeadlineSeconds"),
     "start-deadline": ([], spec(**gpus(99)), {"runPolicy": {"startDeadlineSeconds": 2, "backoffLimit": 0}},
                        "no node has enough free GPUs|not all pods started within startDeadlineSeconds"),
-    "evicted": ([], spec("head -c 40m /dev/zero >/tmp/x; sleep 600",
+    "evicted": ([], spec("head -c 40m /dev/zero >/tmp/x; sleep 3600",
                          container={"resources": {"limits": {"ephemeral-storage": "10Mi", "memory": "128Mi"}}}), {},
                 "evicted: the pod used more disk"),
     "init": ([], spec(initContainers=[{**container("exit 4"), "name": "fetch"}]), {}, "init container fetch failed"),
@@ -184,7 +184,7 @@ def test_why_names_the_cause_first(ns, name):
 
 
 def test_why_of_jobs_that_are_fine(ns):
-    apply(job("runs", replica("sleep 600")), job("ends", replica("true")), job("rests", replica("true"), suspend=True),
+    apply(job("runs", replica("sleep 3600")), job("ends", replica("true")), job("rests", replica("true"), suspend=True),
           namespace=ns)
     for name, phase in ("runs", "Running"), ("ends", "Succeeded"), ("rests", "Paused"):
         wait_phase(name, ns, phase)

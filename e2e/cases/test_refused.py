@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import jobs
-from kube import REPO, apply, events, get, items, kubectl, status, wait_for
+from kube import REPO, apply, events, get, items, kubectl, status, wait_for, wait_phase
 
 
 def test_manifests_are_admitted_or_refused_with_their_path(ns):
@@ -33,7 +33,7 @@ def test_pod_that_fits_nowhere_shows(ns):
 
 
 def test_name_of_another_is_left_alone(ns):
-    apply(jobs.pod("taken-node-0", "sleep 600"), namespace=ns)
+    apply(jobs.pod("taken-node-0", "sleep 3600"), namespace=ns)
     uid = get("pod", "taken-node-0", ns)["metadata"]["uid"]
     apply(jobs.job("taken", jobs.replica("true")), namespace=ns)
     wait_for(lambda: status("taken", ns), lambda: events("taken", ns, "NameConflict"))
@@ -46,7 +46,7 @@ def test_pod_security_refusal_shows_and_heals(ns):
     kubectl("label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted")
     apply(jobs.job("refused", jobs.replica("true")), namespace=ns)
     wait_for(lambda: status("refused", ns), lambda: events("refused", ns, "PodRefused"))
-    assert status("refused", ns)["phase"] == "Pending"
+    wait_phase("refused", ns, "Pending")
     assert not items("pods", ns)
     kubectl("label", "namespace", ns, "pod-security.kubernetes.io/enforce-")
     wait_for(lambda: status("refused", ns), lambda: status("refused", ns).get("phase") == "Succeeded")

@@ -11,7 +11,7 @@ import urllib.request
 import jobs
 import pytest
 from auditlog import OPERATOR, account, audited, forbidden, used
-from kube import GROUP, REPO, SYSTEM, apply, events, field, forwarded, get, items, kubectl, status, wait_for, wait_phase
+from kube import BOUND_S, GROUP, REPO, SYSTEM, apply, events, field, forwarded, get, items, kubectl, status, wait_for, wait_phase
 
 # Asked for by OwnerReferencesPermissionEnforcement when a child is created; never a request of its own.
 UNSEEN = {(GROUP, "pytorchtrainingjobs/finalizers", "update")}
@@ -65,7 +65,7 @@ def test_ttl_deletes_the_job(ns):
 
 
 def test_tensorboard_comes_and_goes(ns):
-    apply(jobs.job("board", jobs.replica("sleep 600"), tensorboardSpec=tensorboard()), namespace=ns)
+    apply(jobs.job("board", jobs.replica("sleep 3600"), tensorboardSpec=tensorboard()), namespace=ns)
     wait_phase("board", ns, "Running")
     wait_for("its deployment", lambda: get("deployment", "board-tensorboard", ns))
     wait_for("a replica", lambda: field("deployment", "board-tensorboard", ns, "spec.replicas") == 1)
@@ -78,7 +78,7 @@ def test_tensorboard_comes_and_goes(ns):
 
 
 def test_a_sidecar_is_ended(ns):
-    side = jobs.beside(jobs.replica("true"), "sleep 600")
+    side = jobs.beside(jobs.replica("true"), "sleep 3600")
     apply(jobs.job("side", side, runPolicy={"sidecarGraceSeconds": 0}), namespace=ns)
     wait_for("the patch", lambda: did("patch", "pods", ns))
     wait_for("the pod's end", lambda: field("pod", "side-node-0", ns, "status.phase") == "Failed")
@@ -86,7 +86,7 @@ def test_a_sidecar_is_ended(ns):
 
 def test_a_job_of_two_nodes_has_guards(ns):
     """They go with the job; the pods refer to the key, and do not show it."""
-    apply(jobs.job("guarded", jobs.replica("sleep 600", replicas=2), torchrunConfig={"enabled": True}), namespace=ns)
+    apply(jobs.job("guarded", jobs.replica("sleep 3600", replicas=2), torchrunConfig={"enabled": True}), namespace=ns)
     wait_for("its pods", lambda: len(items("pods", ns)) == 2)
     name = f'guarded-{get("ptj", "guarded", ns)["metadata"]["uid"]}'
     policy, secret = get("networkpolicy", name, ns), get("secret", name, ns)
@@ -109,7 +109,7 @@ def test_services_and_deployments_of_others_are_looked_at(ns):
                                  "spec": {"containers": [{"name": "c", "image": jobs.IMAGE}]}}}}, namespace=ns)
     theirs = {kind: get(kind, name, ns)["metadata"]["uid"]
               for kind, name in (("service", "taken-rdzv"), ("deployment", "taken-tensorboard"))}
-    apply(jobs.job("taken", jobs.replica("sleep 600"), tensorboardSpec=tensorboard()), namespace=ns)
+    apply(jobs.job("taken", jobs.replica("sleep 3600"), tensorboardSpec=tensorboard()), namespace=ns)
     wait_for(lambda: status("taken", ns), lambda: events("taken", ns, "NameConflict"))
     assert get("service", "taken-rdzv", ns)["metadata"]["uid"] == theirs["service"]
     kubectl("-n", ns, "delete", "service", "taken-rdzv")
@@ -117,20 +117,20 @@ def test_services_and_deployments_of_others_are_looked_at(ns):
     wait_for(lambda: status("taken", ns),
              lambda: status("taken", ns).get("tensorboard", {}).get("reason") == "NameConflict")
     assert get("deployment", "taken-tensorboard", ns)["metadata"]["uid"] == theirs["deployment"]
-    assert did("get", "services", ns) and did("get", "deployments", ns)
+    wait_for("both to be looked at", lambda: did("get", "services", ns) and did("get", "deployments", ns))
 
 
 def test_pods_of_others_are_looked_at(ns):
-    apply(jobs.pod("held-node-0", "sleep 600"), namespace=ns)
+    apply(jobs.pod("held-node-0", "sleep 3600"), namespace=ns)
     uid = get("pod", "held-node-0", ns)["metadata"]["uid"]
-    apply(jobs.job("held", jobs.replica("sleep 600")), namespace=ns)
+    apply(jobs.job("held", jobs.replica("sleep 3600")), namespace=ns)
     wait_for(lambda: status("held", ns), lambda: events("held", ns, "NameConflict"))
     assert get("pod", "held-node-0", ns)["metadata"]["uid"] == uid
-    assert did("get", "pods", ns)
+    wait_for("it to be looked at", lambda: did("get", "pods", ns))
 
 
 def test_an_old_status_is_not_believed(ns):
-    apply(jobs.job("old", jobs.replica("sleep 600")), namespace=ns)
+    apply(jobs.job("old", jobs.replica("sleep 3600")), namespace=ns)
     wait_phase("old", ns, "Running")
     kubectl("-n", ns, "delete", "pod", "old-node-0", "--force", "--grace-period=0")
     wait_for(lambda: status("old", ns),
@@ -142,14 +142,14 @@ def test_an_old_status_is_not_believed(ns):
 
 
 def test_an_event_that_comes_again_is_counted(ns):
-    apply(jobs.job("again", jobs.replica("sleep 600")), namespace=ns)
+    apply(jobs.job("again", jobs.replica("sleep 3600")), namespace=ns)
     for n in (1, 2):
         wait_phase("again", ns, "Running")
         patch("again", ns, {"suspend": True})
         wait_phase("again", ns, "Paused")
         wait_for("the event", lambda n=n: events("again", ns, "Paused") >= n)
         patch("again", ns, {"suspend": False})
-    assert did("patch", "events", ns)
+    wait_for("the event's patch", lambda: did("patch", "events", ns))
 
 
 @pytest.mark.serial
@@ -269,7 +269,7 @@ def test_kustomize_gives_what_the_file_gives(folder, file):
 
 
 def fetch(port, path):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=BOUND_S) as answer:
         return answer.status, answer.headers["Content-Type"], answer.read().decode()
 
 

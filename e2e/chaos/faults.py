@@ -37,7 +37,7 @@ class Fault:
 
 def killed_rank(t):
     rank = t.a_rank()
-    rank.kill()
+    t.strike_at(rank, signal.SIGKILL)
     return f"killed {rank}"
 
 
@@ -182,8 +182,8 @@ def torn(t, choose, file=None):
     """While rank 0, the writer, is stopped; then kill it."""
     t.wait("a checkpoint", lambda: newest_step(t.checkpoints) > 0)
     rank = t.rank(0)
-    rank.send(signal.SIGSTOP)
-    time.sleep(0.02)
+    t.strike_at(rank, signal.SIGSTOP)
+    t.wait("the writer to stand still", rank.stands_still)
     told = []
     for folder in choose(sorted(t.checkpoints.glob("*/step-*"))):
         told.append(f"{folder.name}: " + damage(t, folder / (file or t.dice.choice(sorted(os.listdir(folder))))))

@@ -23,10 +23,10 @@ WAYS = {
     "gpt2": ({"procPerNode": 1}, GPT2, 12),
 }
 # A pod whose launcher is silent may still pull its image: the others wait for it, by default for an hour.
-JOIN = {"extraOptions": ["--rdzv_conf=join_timeout=60"]}
+JOIN = {"extraOptions": ["--rdzv_conf=join_timeout=120"]}
 PARTS = 12  # checkpoints on the way
 # Ranks that wait for a stopped one give up after this long.
-DEADLINE_S = 15
+DEADLINE_S = 60
 DISK_MB = 96
 
 
@@ -81,6 +81,11 @@ class Trial:
     def in_time(self):
         if (self.data / "weights.safetensors").exists():
             raise Late("all was saved before")
+
+    @staticmethod
+    def strike_at(process, number):
+        if not process.send(number):
+            raise Late(f"{process} had ended")
 
     def processes(self):
         return processes(self.uid)

@@ -31,6 +31,13 @@ class Process:
             return False
         return True
 
+    def stands_still(self):
+        """Whether each of its threads is stopped, or it is gone."""
+        with suppress(*GONE):
+            return all(task.joinpath("stat").read_text().rpartition(")")[2].split()[0] in "TZX"
+                       for task in Path(f"/proc/{self.pid}/task").iterdir())
+        return True
+
     def kill(self):
         return self.send(signal.SIGKILL)
 

@@ -51,6 +51,13 @@ class Cases:
         """counts=False: an additional check that is not a fault of its own."""
         return Case(self, name, counts)
 
+    def run(self, table, *world):
+        """Those of {name: function} that are wanted."""
+        for name, case in table.items():
+            if self.wanted(name):
+                with self(name):
+                    case(*world)
+
     def count(self, name, n, problems):
         """Many small cases at once."""
         self.good += n - len(problems)

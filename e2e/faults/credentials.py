@@ -4,6 +4,7 @@ Each operator has its own namespace and credentials; a job of many pods there ma
 
 import json
 import math
+import re
 import sys
 import time
 from collections import defaultdict
@@ -18,6 +19,7 @@ PODS = 12  # more than it keeps connections
 REREAD_S = 61  # files are read again after a minute
 RECOVER_S = 600  # bounds a hang
 BACKOFF_MS = 5  # at first, and twice as long after each failure
+LATE = re.compile("timed out|[Tt]imeout")  # of a busy server, whatever the credentials
 
 
 def check_patience(name, complaints):
@@ -62,7 +64,8 @@ class Change:
     def judge(self):
         complaints = self.operator.complaints()
         if self.silent:
-            check(not complaints, f"{self.name}: {complaints[:3]}")
+            wrong = [c for c in complaints if not LATE.search(c.get("error", ""))]
+            check(not wrong, f"{self.name}: {wrong[:3]}")
         check_patience(self.name, complaints)
         said = json.dumps(self.operator.said())
         check(not any(secret in said for secret in self.keys.secrets), f"{self.name}: a credential is in the log")
@@ -207,7 +210,7 @@ class TlsPlane(Plane):
             put(self.state / "pki/kube-apiserver.key", self.key)
             put(self.state / "pki/kube-apiserver.crt", self.certificate)
             self.switched = True
-        self.wait("the API server to show its new certificate", lambda: self.shown() == "new-authority", 90, 0.5)
+        self.wait("the API server to show its new certificate", lambda: self.shown() == "new-authority", every=0.5)
 
 
 def at_once(cases, changes):

@@ -12,7 +12,7 @@ from plane import Plane, job_path, pod_path
 SIZES = {True: (8, 60), False: (8, 60, 250, 1000)}
 TRIES = {True: 3, False: 20}
 LATEST_S = {True: 0.2, False: 0.5}  # after the new attempt stands in the status
-END_S = 300  # bounds a hang
+END_S = 600  # bounds a hang
 NAME = "again"
 
 

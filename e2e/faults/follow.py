@@ -1,7 +1,9 @@
 """follow.py - list a collection, watch it, and start again after any failure of the API server."""
 
+import contextlib
 import http.client
 import json
+import socket
 import threading
 import time
 
@@ -17,7 +19,14 @@ class Follow(threading.Thread):
         super().__init__(daemon=True)
         self.api, self.path, self.seen = api, path, seen
         self.known, self.ending = {}, False
-        self.problem = None
+        self.problem = self.connection = None
+
+    def end(self):
+        """Nothing more is read. Returns when nothing more is seen."""
+        self.ending = True
+        with contextlib.suppress(AttributeError, TypeError, OSError):  # there is no connection
+            socket.socket.shutdown(self.connection.sock, socket.SHUT_RDWR)
+        self.join()
 
     def run(self):
         while not self.ending and not self.problem:
@@ -40,25 +49,18 @@ class Follow(threading.Thread):
         return answer["metadata"]["resourceVersion"]
 
     def watch(self, version):
-        connection = self.api.connect(timeout=5)
+        self.connection = self.api.connect()
         try:
-            connection.request("GET", f"{self.path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}")
-            answer = connection.getresponse()
-            connection.sock.settimeout(2)  # so that the end of the cases is noticed
+            self.connection.request("GET", f"{self.path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}")
+            answer = self.connection.getresponse()
             rest = b""
-            while not self.ending:
-                try:
-                    piece = answer.read1(1 << 18)
-                except TimeoutError:
-                    return  # nothing lost: the list that follows has it all
-                if not piece:
-                    return
+            while not self.ending and (piece := answer.read1(1 << 18)):
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
                     if not self.take(json.loads(line)):
                         return
         finally:
-            connection.close()
+            self.connection.close()
 
     def take(self, event):
         item = event["object"]

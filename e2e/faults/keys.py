@@ -80,4 +80,4 @@ class Keys:
             connection.close()
 
     def await_refused(self, token):
-        self.plane.wait("a token to be refused", lambda: self.is_refused(token), 60, 0.3)
+        self.plane.wait("a token to be refused", lambda: self.is_refused(token), every=0.3)

@@ -45,10 +45,11 @@ class Kubelet:
         self.worker.start()
 
     def close(self):
+        self.follow.end()
         with self.lock:
-            self.ending = self.follow.ending = True
+            self.ending = True
             self.lock.notify()
-        self.worker.join(timeout=30)
+        self.worker.join()
 
     def check(self):
         if self.problem or self.follow.problem:

@@ -43,9 +43,10 @@ class Trial:
 
     def leader(self):
         """By who said so last."""
-        leading = [name for name, o in self.operators.items() if o.told("leading") > o.told("leading no more")]
-        check(len(leading) == 1, f"leading: {leading}")
-        return leading[0]
+        def leading():
+            return [name for name, o in self.operators.items() if o.told("leading") > o.told("leading no more")]
+        self.plane.wait("one leader", lambda: len(leading()) == 1)
+        return leading()[0]
 
     def run(self, prefix):
         """Stopped at a random moment of the jobs' lives."""
@@ -93,7 +94,7 @@ class Trial:
 
     def close(self):
         for follow in self.follows:
-            follow.ending = True
+            follow.end()
         self.kubelet.close()
         for operator in self.operators.values():
             operator.end()

@@ -4,10 +4,12 @@ refuses it, the message names the field; else the operator runs the job or its s
 never loops, and other jobs continue. Then the same with running jobs, and back."""
 
 import json
+import math
 import re
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from datetime import datetime
 
 from cases import Cases, check
 from jobs import Audit, job
@@ -17,7 +19,8 @@ from schema import mutations
 BATCH = 40
 PODS_MAX = 50  # a job of more is paused from the start: it is the object that is tested, not the size
 SAID_S = 600  # bounds a hang
-WRITES_MAX = 12  # of one job's status
+WRITES_MAX = 12  # of one job's status, and creates of one pod; more in a long time, by the back-off of what is refused
+BACKOFF_S, BACKOFF_MAX_S = 0.005, 60
 # Fields of a pod that the schema keeps as they are: the API server judges them when the pod is created.
 POD_FIELDS = [
     ("containers", [{"name": "UPPER CASE", "image": "none"}]),
@@ -121,6 +124,11 @@ def pods_of(spec):
         return sum(r.get("replicas", 1) for r in spec["replicaSpecs"])
     except (TypeError, AttributeError, KeyError):
         return 1
+
+
+def allowed(seconds):
+    """How often a job's status may be written, or a pod be created, in this time."""
+    return max(WRITES_MAX, 2 + math.log2(1 + seconds / BACKOFF_S) + seconds / BACKOFF_MAX_S)
 
 
 class Mutations:
@@ -296,12 +304,12 @@ class Mutations:
 
     def judge_circles(self):
         """No job's status was written again and again, and no pod asked for again and again."""
-        often = Counter()
+        times = defaultdict(list)
         for entry in self.audit.read():
             ref = entry.get("objectRef", {})
             if entry["verb"] in ("patch", "create") and ref.get("namespace") == self.ns and ref.get("resource") in ("pytorchtrainingjobs", "pods"):
-                often[ref.get("name", "?"), entry["verb"]] += 1
-        worst = {f"{verb} {name}": n for (name, verb), n in often.items() if n > WRITES_MAX}
+                times[ref.get("name", "?"), entry["verb"]].append(datetime.fromisoformat(entry["stageTimestamp"]).timestamp())
+        worst = {f"{verb} {name}": len(t) for (name, verb), t in times.items() if len(t) > allowed(max(t) - min(t))}
         check(not worst, f"asked for again and again: {dict(list(worst.items())[:5])}")
 
     def run(self, short):

@@ -12,7 +12,7 @@ from kubelet import FATE, JOB, Kubelet, fate_of, now
 from plane import GROUP, Plane, job_path
 
 BAD, GOOD = "bad", "good"
-END_S = 300  # bounds a hang
+END_S = 600  # bounds a hang
 HELD_S = 60
 
 

@@ -47,12 +47,12 @@ class Client:
     def __init__(self, plane):
         self.port, self.plane, self.kept = plane.port(), plane, threading.local()
 
-    def connect(self, timeout=30, certificate=True):
+    def connect(self, certificate=True):
         pki = self.plane.state / "pki"
         context = ssl.create_default_context(cafile=str(self.plane.serving_ca))
         if certificate:
             context.load_cert_chain(str(pki / "admin.crt"), str(pki / "admin.key"))
-        return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=timeout)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=READY_S)
 
     def send(self, method, path, body=None, content="application/json", **headers):
         """(code, text). A connection that was closed meanwhile is opened again, once."""
@@ -254,7 +254,9 @@ def gone_within(pid, seconds):
 
 
 def running(pid):
+    """Also what SIGKILL makes of a process for a moment: its first thread has ended, others have its files and ports."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return fields[0] != "Z" or int(fields[17]) > 1
     except OSError:
         return False

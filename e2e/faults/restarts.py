@@ -47,9 +47,7 @@ class World:
 
     def close(self):
         for follow in self.follows:
-            follow.ending = True
-        for follow in self.follows:
-            follow.join(timeout=30)
+            follow.end()
         if self.kubelet:
             self.kubelet.close()
 

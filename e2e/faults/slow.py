@@ -4,6 +4,7 @@ import base64
 import json
 import ssl
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from keys import openssl
@@ -17,6 +18,7 @@ class SlowAdmission:
         self.api, self.seconds, self.folder = plane.api, seconds, plane.folder / "webhook"
         self.folder.mkdir(exist_ok=True)
         self.lock, self.waiting, self.most, self.released = threading.Lock(), 0, 0, threading.Event()
+        self.answered = []  # when
         self.certify()
         self.serve()
 
@@ -49,9 +51,11 @@ class SlowAdmission:
         with self.lock:
             self.waiting += 1
             self.most = max(self.most, self.waiting)
-        self.released.wait(self.seconds)
+            released = self.released
+        released.wait(self.seconds)
         with self.lock:
-            self.waiting -= 1
+            self.waiting -= released is self.released
+            self.answered.append(time.monotonic())
         body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {
             "uid": review["request"]["uid"], "allowed": True}}).encode()
         handler.send_response(200)
@@ -72,8 +76,14 @@ class SlowAdmission:
     def mark(self, namespace):
         self.api.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": {LABEL: "yes"}}})
 
-    def close(self):
+    def release(self):
         """Whoever waits is let in at once."""
+        with self.lock:
+            self.released, self.waiting, released = threading.Event(), 0, self.released
+        released.set()
+
+    def close(self):
         self.api.delete(f"{CONFIGURATIONS}/slow")
-        self.released.set()
+        self.seconds = 0
+        self.release()
         self.server.shutdown()

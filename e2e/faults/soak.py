@@ -190,7 +190,7 @@ class Soak:
     def nothing_left(self):
         left = lambda: [o["metadata"]["name"] for path in (job_path(self.ns), pod_path(self.ns), f"/api/v1/namespaces/{self.ns}/services")
                         for o in self.api.get(path)["items"]]
-        self.plane.wait("all to be gone", lambda: not left(), 120, 0.5)
+        self.plane.wait("all to be gone", lambda: not left(), every=0.5)
 
     def pods_right(self):
         created = Counter(name.rsplit("-node-", 1)[0] for name in done(self.audit.read(), "create", "pods", self.ns))
@@ -219,7 +219,7 @@ class Soak:
 
     def end(self):
         for follow in self.follows:
-            follow.ending = True
+            follow.end()
         self.kubelet.close()
         self.operator.end()  # a leak is an exit status of its own
 

@@ -11,7 +11,7 @@ from values import NAME, OWNER, OWNER_UID
 TENANT, SUBMITTER = "tenant", "submitter"  # the second may write jobs and no pods
 EDIT = ("system:aggregate-to-edit", "torchkeeper-edit")  # of which the cluster's role edit is made
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces"
-POD_S, PURGE_S = 5, 600  # the second bounds a hang
+HANG_S = 600
 NO_ANSWER = 0  # the server closed the connection instead
 NAMES_ONLY = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
@@ -83,7 +83,7 @@ class Tenant:
     def running(self, name):
         """An ordinary job of the tenant, and its pod is there."""
         self.api.post(job_path(self.ns), job(name, run=3600))
-        self.await_true(lambda: self.api.send("GET", pod_path(self.ns, f"{name}-node-0"))[0] == 200, POD_S, f"pod {name}-node-0")
+        self.await_true(lambda: self.api.send("GET", pod_path(self.ns, f"{name}-node-0"))[0] == 200, f"pod {name}-node-0")
 
     def update(self, name, body):
         """The operator may write the status in between."""
@@ -96,11 +96,11 @@ class Tenant:
         return answer
 
     @staticmethod
-    def await_true(true, seconds, what):
-        end = time.monotonic() + seconds
+    def await_true(true, what):
+        end = time.monotonic() + HANG_S
         while not true():
             if time.monotonic() > end:
-                raise AssertionError(f"{what}: not within {seconds} s")
+                raise AssertionError(f"{what}: not within {HANG_S} s")
             time.sleep(0.02)
 
     # --- the end of it
@@ -108,7 +108,7 @@ class Tenant:
     def purge(self):
         """Remove all of the tenant's objects, and their finalizers."""
         self.owner = None
-        self.await_true(self.purged, PURGE_S, f"{self.ns} to be empty")
+        self.await_true(self.purged, f"{self.ns} to be empty")
 
     def delete(self, kind):
         self.send("DELETE", paths(kind, self.ns) + "?gracePeriodSeconds=0", None, user=None)

@@ -16,7 +16,7 @@ from torch.distributed.elastic.multiprocessing.errors import record
 def end(how):
     if how == "PARENT":
         os.kill(os.getppid(), signal.SIGTERM)
-        time.sleep(600)
+        time.sleep(3600)
     if how.startswith("SIG"):
         os.kill(os.getpid(), getattr(signal, how))
     if how.isdigit():
@@ -42,7 +42,7 @@ def main():
         open("/data/ended", "x").close()
         end(os.environ["END"])
     if first and part() == "sleep":
-        time.sleep(600)
+        time.sleep(3600)
     dist.barrier()
     print(f"rank {dist.get_rank()} of {dist.get_world_size()} came through\n", end="", flush=True)
     dist.destroy_process_group()

@@ -8,7 +8,7 @@ import sys
 import time
 
 from cases import Cases, check
-from life import Job, World
+from life import Job, play
 from plane import job_path
 from queues import FLAVOR_LABEL, KUEUE, Held, Queues, holds, job
 from rig import REPO
@@ -178,17 +178,7 @@ def main():
     cases = Cases("admission", __doc__)
     args = cases.parse()
     with cases.up(Queues(args.operator)) as plane:
-        plane.install()
-        plane.kueue_up()
-        plane.priorities(low=1, high=10)
-        world = World(plane, Racks)
-        for name, case in CASES.items():
-            if cases.wanted(name):
-                with cases(name):
-                    case(world)
-        world.kubelet.close()
-        with cases("the operator ends well", counts=False):
-            world.operator.end()
+        play(cases, plane, CASES, Racks)
     return cases.end()
 
 

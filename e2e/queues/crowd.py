@@ -313,7 +313,7 @@ class Watched:
 
     def close(self):
         for follow in self.follows:
-            follow.ending = True
+            follow.end()
 
 
 def undisturbed(plane, dice, n):

@@ -102,7 +102,7 @@ def play(plane, n, *flags, begin=lambda ns: None):
         check("Failed" not in phases, "a job failed")
         return phases.count("Succeeded") == n
     plane.wait("the jobs to end", ended, END_S, 0.5)
-    bound.follow.ending = True
+    bound.follow.end()
     attempts = sum(j["status"].get("attempt", 0) for j in plane.api.get(job_path(ns))["items"])
     print(f"        {n} gangs in {time.monotonic() - began:.1f} s, {attempts} attempts given up", flush=True)
     check({f"gang-{i}" for i in range(n)} == {name for name, _ in bound.whole}, f"{n} jobs ended, whole ran {sorted(bound.whole)}")
@@ -140,10 +140,7 @@ def main():
     with cases.up(Gangs(args.operator)) as plane:
         plane.install()
         plane.nodes(int(n * PART) * PODS)
-        for name, case in (("coscheduling", with_coscheduling), ("the default scheduler alone", without)):
-            if cases.wanted(name):
-                with cases(name):
-                    case(plane, n)
+        cases.run({"coscheduling": with_coscheduling, "the default scheduler alone": without}, plane, n)
     return cases.end()
 
 

@@ -52,6 +52,18 @@ class World:
         return Job(self, name, **more)
 
 
+def play(cases, plane, table, kubelet=Held):
+    """The cases of the table in a world of this plane, and the end of its operator."""
+    plane.install()
+    plane.kueue_up()
+    plane.priorities(low=1, high=10)
+    world = World(plane, kubelet)
+    cases.run(table, world)
+    world.kubelet.close()
+    with cases("the operator ends well", counts=False):
+        world.operator.end()
+
+
 class Job:
     def __init__(self, world, name, run=LONG_S, made=None, **more):
         self.world, self.plane, self.ns, self.name = world, world.plane, world.ns, name
@@ -359,17 +371,7 @@ def main():
     cases = Cases("life", __doc__)
     args = cases.parse()
     with cases.up(Queues(args.operator)) as plane:
-        plane.install()
-        plane.kueue_up()
-        plane.priorities(low=1, high=10)
-        world = World(plane)
-        for name, case in CASES.items():
-            if cases.wanted(name):
-                with cases(name):
-                    case(world)
-        world.kubelet.close()
-        with cases("the operator ends well", counts=False):
-            world.operator.end()
+        play(cases, plane, CASES)
         with cases("Kueue's removal", counts=False):
             plane.kueue("down")
             left = plane.kubectl("api-resources", "-o", "name").stdout

@@ -218,10 +218,7 @@ def main():
             plane.priorities(low=1, high=10)
         connect(here, there)
         manager = Manager(here, World(there))
-        for name, case in CASES.items():
-            if cases.wanted(name):
-                with cases(name):
-                    case(manager)
+        cases.run(CASES, manager)
         manager.worker.kubelet.close()
         with cases("the operators end well", counts=False):
             manager.operator.end()

@@ -23,24 +23,36 @@ class Node:
         kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NAME}}))
         ready = {"type": "Ready", "status": "True", "reason": "Paper", "lastHeartbeatTime": now()}
         self.patch("", "node", NAME, {"conditions": [ready], "capacity": {"cpu": "64", "memory": "64Gi", "pods": "200"}})
-        self.watch = subprocess.Popen(
-            ["kubectl", "get", "pods", "--all-namespaces", "--watch-only", f"--field-selector=spec.nodeName={NAME}",
-             "-o", f"jsonpath={DELETION}"], stdout=subprocess.PIPE, text=True)
+        self.lock = threading.Lock()
+        self.closing, self.watch = False, self.watching()
         self.confirming = threading.Thread(target=self.confirm, daemon=True)
         self.confirming.start()
 
+    @staticmethod
+    def watching():
+        """All its pods, then each change of one."""
+        return subprocess.Popen(["kubectl", "get", "pods", "--all-namespaces", "--watch", f"--field-selector=spec.nodeName={NAME}",
+                                 "-o", f"jsonpath={DELETION}"], stdout=subprocess.PIPE, text=True)
+
     def confirm(self):
-        for line in self.watch.stdout:
-            namespace, name, uid, *deletion = line.split()
-            if deletion:  # it may be gone already, and another one of its name there
-                options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
-                kubectl("delete", "--raw", f"/api/v1/namespaces/{namespace}/pods/{name}", "-f", "-",
-                        stdin=json.dumps(options), check=False)
+        while True:
+            for line in self.watch.stdout:
+                namespace, name, uid, *deletion = line.split()
+                if deletion:  # it may be gone already, and another one of its name there
+                    options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+                    kubectl("delete", "--raw", f"/api/v1/namespaces/{namespace}/pods/{name}", "-f", "-",
+                            stdin=json.dumps(options), check=False)
+            self.watch.wait()
+            with self.lock:
+                if self.closing:
+                    return
+                self.watch = self.watching()  # the API server ends each watch after a time
 
     def close(self):
-        self.watch.terminate()
-        self.watch.wait()
-        self.confirming.join(timeout=30)
+        with self.lock:
+            self.closing = True
+            self.watch.terminate()
+        self.confirming.join()
 
     @staticmethod
     def patch(namespace, kind, name, status):

@@ -137,7 +137,10 @@ def test_the_operator_takes_over_what_multikueue_sent(ns, fenced, workloads):
     """A Workload with the label of its manager, once; and nothing else that has it."""
     origin = {"labels": {"kueue.x-k8s.io/multikueue-origin": "manager"}}
     owner = {"apiVersion": f"{GROUP}/v1beta1", "kind": "PyTorchTrainingJob", "name": "j", "uid": "u", "controller": True}
-    another = {"ownerReferences": [{**owner, "apiVersion": "batch/v1", "kind": "Job"}]}
+    # One that exists: the garbage collector deletes what has an owner that is not there.
+    apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "another"}}, namespace=ns)
+    uid = json.loads(kubectl("-n", ns, "get", "configmap", "another", "-o", "json"))["metadata"]["uid"]
+    another = {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "another", "uid": uid, "controller": True}]}
     for name, meta in (("sent", origin), ("plain", {}), ("owned", origin | another)):
         apply({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": name, **meta}}, namespace=ns)
     apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "sent", **origin}, "spec": {"containers": [{"name": "c", "image": "none"}]}},

@@ -231,8 +231,7 @@ def test_without_tensorboards_the_operator_needs_no_deployments(operator, watche
     """The role lacks them, the operator does not ask for them, and the job says why it has none."""
     helm("upgrade", "torchkeeper", CHART, "--values", VALUES / "small.yaml")
     account = f"--as=system:serviceaccount:{SYSTEM}:torchkeeper-operator"
-    asked = subprocess.run(["kubectl", "auth", "can-i", "list", "deployments.apps", "-A", account], text=True, capture_output=True)
-    assert asked.stdout == "no\n", asked
+    wait_for("the role to count", lambda: kubectl("auth", "can-i", "list", "deployments.apps", "-A", account, check=False) == "no\n")
     operator.process.send_signal(signal.SIGTERM)
     assert operator.process.wait(timeout=BOUND_S) == 0
     log = STATE / "logs" / "operator-small.log"

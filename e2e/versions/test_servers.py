@@ -119,7 +119,7 @@ def test_a_process_is_gone_when_its_last_thread_is():
 def test_requests_are_audited(tmp_path):
     with running(tmp_path / "a") as folder:
         kubectl(folder, "create", "namespace", "seen")
-        assert '"name":"seen"' in (folder / "logs" / "audit.log").read_text()
+        wait_for("the request's line", lambda: '"name":"seen"' in (folder / "logs" / "audit.log").read_text())
 
 
 def test_a_start_that_fails_says_why_and_leaves_nothing_running(tmp_path):

@@ -26,6 +26,6 @@ kubectl_admin() {
 }
 
 require_api_server() {
-    kubectl_admin --request-timeout=10s get --raw /readyz >/dev/null 2>&1 ||
+    kubectl_admin --request-timeout=60s get --raw /readyz >/dev/null 2>&1 ||
         die "no API server answers by $STATE/admin.conf: start the cluster or the servers first"
 }

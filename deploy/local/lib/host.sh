@@ -63,7 +63,7 @@ node2_rules() {
 
 # One chain of our own per hook, filled in one step.
 change_packet_filter() {
-    iptables-restore --wait 10 --noflush <<END || die "iptables-restore failed; is another firewall holding the tables?"
+    iptables-restore --wait "$HANG_S" --noflush <<END || die "iptables-restore failed; is another firewall holding the tables?"
 *filter
 :TORCHKEEPER-IN - [0:0]
 :TORCHKEEPER-FORWARD - [0:0]
@@ -85,7 +85,7 @@ END
 
 # hook TABLE CHAIN OURS
 hook() {
-    iptables --wait 10 -t "$1" -C "$2" -j "$3" 2>/dev/null || iptables --wait 10 -t "$1" -I "$2" -j "$3"
+    iptables --wait "$HANG_S" -t "$1" -C "$2" -j "$3" 2>/dev/null || iptables --wait "$HANG_S" -t "$1" -I "$2" -j "$3"
 }
 
 # Our chains, kube-proxy's and the kubelet's, and of the port-mapping plugin's those of our pods.
@@ -94,7 +94,7 @@ restore_packet_filter() {
     for family in iptables ip6tables; do
         command -v "$family-save" >/dev/null || continue
         for table in nat filter mangle raw; do
-            "$family-save" -t "$table" 2>/dev/null | undo_rules "$table" | "$family-restore" --wait 10 --noflush 2>/dev/null || true
+            "$family-save" -t "$table" 2>/dev/null | undo_rules "$table" | "$family-restore" --wait "$HANG_S" --noflush 2>/dev/null || true
         done
     done
 }

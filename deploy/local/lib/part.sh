@@ -52,7 +52,7 @@ part_start() {
 }
 
 # ensure PART: starts the part unless it runs correctly; a part that runs but does not answer
-# gets a few seconds to recover, then a new life.
+# gets a minute to recover, then a new life.
 ensure() {
     local part
     for part in "$@"; do
@@ -64,7 +64,7 @@ ensure() {
 }
 
 responds() {
-    local end=$((SECONDS + 10))
+    local end=$((SECONDS + 60))
     until part_is_healthy "$1"; do
         if [ "$SECONDS" -ge "$end" ] || ! part_pid "$1" >/dev/null; then return 1; fi
         sleep 0.2
@@ -77,22 +77,21 @@ part_stop() {
     pid=$(part_pid "$1") || return 0
     kill -TERM "$pid" 2>/dev/null || true
     wait_gone 5 "$pid" || kill -KILL "$pid" 2>/dev/null || true
-    wait_gone 5 "$pid" || die "$1 (pid $pid) does not end, not even by SIGKILL"
+    wait_gone "$HANG_S" "$pid" || die "$1 (pid $pid) does not end, not even by SIGKILL"
     rm -f -- "$RUN/$1.pid"
 }
 
 # wait_gone SECONDS PID...
 wait_gone() {
-    local tries=$(($1 * 20)) pid alive
+    local end=$((SECONDS + $1)) pid alive
     shift
-    while [ "$tries" -gt 0 ]; do
+    while [ "$SECONDS" -le "$end" ]; do
         alive=
         for pid in "$@"; do
             if process_start "$pid" >/dev/null; then alive=1; fi
         done
         [ -n "$alive" ] || return 0
         sleep 0.05
-        tries=$((tries - 1))
     done
     return 1
 }
@@ -101,7 +100,7 @@ wait_gone() {
 kill_all() {
     [ $# -gt 0 ] || return 0
     kill -KILL "$@" 2>/dev/null || true
-    wait_gone 20 "$@" || die "a process does not end, not even by SIGKILL: one of $*"
+    wait_gone "$HANG_S" "$@" || die "a process does not end, not even by SIGKILL: one of $*"
 }
 
 # part_await PART

@@ -80,7 +80,7 @@ part_files() {
 
 part_is_healthy() {
     case $1 in
-    containerd) timeout 5 ctr --address "$CONTAINERD_SOCKET" version >/dev/null 2>&1 ;;
+    containerd) timeout 60 ctr --address "$CONTAINERD_SOCKET" version >/dev/null 2>&1 ;;
     etcd | kube-apiserver | kube-controller-manager | kube-scheduler) control_plane_is_healthy "$1" ;;
     coredns) ask http://127.0.0.1:10261/ready ;;
     kubelet) ask http://127.0.0.1:10248/healthz ;;

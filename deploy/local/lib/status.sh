@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 kubectl_admin() {
-    "$TOOLS/kubectl" --kubeconfig "$ADMIN_CONF" --request-timeout=10s "$@"
+    "$TOOLS/kubectl" --kubeconfig "$ADMIN_CONF" --request-timeout=60s "$@"
 }
 
 # node_line [NODE]: "True 8" for a ready node with 8 GPUs.

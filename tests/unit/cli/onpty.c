@@ -4,6 +4,7 @@
 #include "onpty.h"
 
 #include "common/clock.h"
+#include "signals.h"
 
 #include <poll.h>
 #include <pty.h>
@@ -27,6 +28,7 @@ static void begin(struct onpty *t, const struct ptj *p, const char *program, cha
     t->pid = forkpty(&t->fd, NULL, NULL, &size);
     assert_true(t->pid >= 0);
     if (t->pid == 0) {
+        signals_default();
         ptj_environment(p);
         setenv("TERM", "xterm-256color", 1);
         setenv("LC_ALL", "C.UTF-8", 1);

@@ -6,6 +6,7 @@
 #include "common/fsutil.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "signals.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -191,6 +192,7 @@ pid_t ptj_start(struct ptj *p, const char *const *args)
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        signals_default();
         ptj_environment(p);
         redirect(STDOUT_FILENO, out);
         redirect(STDERR_FILENO, err);

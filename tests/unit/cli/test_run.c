@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[64], tmp[80];
@@ -108,10 +109,17 @@ static void test_several_pods(void **state)
     ptj_expect(p, RUN("run", "job.yaml", "--index", "16"), 0, NULL, "");
 }
 
-static void wait_for(const char *file)
+/* Wait until the process has made the file. */
+static void wait_for(pid_t pid, const char *file)
 {
-    while (access(file, F_OK) < 0)
-        usleep(2000);
+    enum { POLLS_MAX = 100000 }; /* of 2 ms each */
+    siginfo_t info = {0};
+
+    for (int i = 0; access(file, F_OK) < 0; i++, usleep(2000)) {
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+        if (info.si_pid || i == POLLS_MAX)
+            fail_msg("%s never came%s", file, info.si_pid ? ": the program has ended" : "");
+    }
 }
 
 static void test_signals_are_passed_on(void **state)
@@ -120,8 +128,8 @@ static void test_signals_are_passed_on(void **state)
 
     write_job(2, "trap 'touch ended-$RANK; exit 5' TERM; touch ready-$RANK; while :; do sleep 0.01; done");
     pid_t pid = ptj_start(p, RUN("run", "job.yaml"));
-    wait_for("ready-0");
-    wait_for("ready-1");
+    wait_for(pid, "ready-0");
+    wait_for(pid, "ready-1");
     assert_int_equal(kill(pid, SIGTERM), 0);
     struct ptj_result r = ptj_wait(p, pid);
     assert_int_equal(r.status, 5);
@@ -367,7 +375,7 @@ static void test_temporary_folder_is_removed(void **state)
 
     write_volumes("", 1, SCRATCH, "trap \"exit 5\" QUIT; touch ready-0; while :; do sleep 0.01; done");
     const pid_t pid = ptj_start(p, RUN("run", "job.yaml"));
-    wait_for("ready-0");
+    wait_for(pid, "ready-0");
     assert_int_equal(kill(pid, SIGQUIT), 0);
     struct ptj_result r = ptj_wait(p, pid);
     assert_int_equal(r.status, 5);

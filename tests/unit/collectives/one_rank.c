@@ -4,9 +4,11 @@
 #include "ranks.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -33,6 +35,7 @@ pid_t one_rank_start(struct collectives_config cfg, int64_t timeout_ms, int said
 
     if (pid != 0)
         return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct err err = {0};
     struct collectives *c = collectives_open(&cfg, timeout_ms, &err);
     if (!c) {

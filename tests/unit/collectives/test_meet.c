@@ -109,6 +109,8 @@ static void test_the_key_of_the_job(void **state)
         one_rank_said(fds[0], said, sizeof(said));
         if (strstr(said, "does not have the key of this job"))
             break;
+        if (!strstr(said, "deadline passed")) /* it may, before rank 0 has answered */
+            fail_msg("%s", said);
     }
     pids[3] = one_rank_start(cfg[3], RANKS_TIMEOUT_MS, -1);
     for (int r = 0; r < 4; r++)
@@ -190,7 +192,11 @@ static bool missing_rank_is_named(int64_t deadline_ms)
     (void)one_rank_ended(pids[2]); /* 138, or 140 when rank 0 was first */
     close(fds[0]);
     close(fds[1]);
-    return strstr(said, "waiting for rank 3");
+    if (strstr(said, "waiting for rank 3"))
+        return true;
+    if (!strstr(said, "looking for rank 0") && !strstr(said, "does not answer") && !strstr(said, ", 3"))
+        fail_msg("%s", said);
+    return false;
 }
 
 static void test_missing_rank_is_named(void **state)
@@ -257,6 +263,16 @@ static int listening_ports(pid_t pid, int ports[8])
     return n;
 }
 
+/* Wait until the process listens at so many ports. */
+static void wait_listening(pid_t pid, int n, int ports[8])
+{
+    const int64_t limit_ms = clock_mono_ms() + PATIENCE_MOST_MS;
+
+    for (int now; (now = listening_ports(pid, ports)) < n; poll(NULL, 0, 10))
+        if (clock_mono_ms() > limit_ms)
+            fail_msg("process %d listens at %d ports, expected %d", (int)pid, now, n);
+}
+
 static int visit(int port, bool speak)
 {
     const struct sockaddr_in addr = {
@@ -280,9 +296,8 @@ static void test_unauthenticated_at_every_port(void **state)
     (void)state;
     for (int r = 0; r < 3; r++)
         pids[r] = one_rank_start(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
-    const struct timespec ts = {.tv_nsec = 10000000};
-    while (listening_ports(pids[0], ports) < 2 || listening_ports(pids[2], ports) < 1)
-        nanosleep(&ts, NULL);
+    wait_listening(pids[0], 2, ports);
+    wait_listening(pids[2], 1, ports);
     for (int who = 0; who < 3; who += 2) {
         int n = listening_ports(pids[who], ports);
         for (int i = 0; i < STRANGERS / 2; i++)
@@ -321,7 +336,6 @@ static void test_crowd_before_the_door(void **state)
 {
     char run_id[64];
     const struct rlimit many = {4096, 4096};
-    const struct timespec ts = {.tv_nsec = 10000000};
     const int port = ports_take();
     static int fds[IDLE];
     int ports[8];
@@ -329,8 +343,7 @@ static void test_crowd_before_the_door(void **state)
 
     (void)state;
     pids[0] = one_rank_start(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
-    while (listening_ports(pids[0], ports) < 2)
-        nanosleep(&ts, NULL);
+    wait_listening(pids[0], 2, ports);
     if (setrlimit(RLIMIT_NOFILE, &many) < 0)
         skip();
     const pid_t lorises = start_lorises(ports, 2);
@@ -350,15 +363,13 @@ static void test_crowd_before_the_door(void **state)
 static void test_a_flood(void **state)
 {
     char run_id[64];
-    const struct timespec ts = {.tv_nsec = 10000000};
     const int port = ports_take();
     int ports[8];
     pid_t pids[2];
 
     (void)state;
     pids[0] = one_rank_start(ranks_pods_config(0, &two_with_key, port, run_id), RANKS_TIMEOUT_MS, -1);
-    while (listening_ports(pids[0], ports) < 2)
-        nanosleep(&ts, NULL);
+    wait_listening(pids[0], 2, ports);
     struct flood f = flood_begin(ports, 2);
     const int64_t begin_ms = clock_mono_ms();
     pids[1] = one_rank_start(ranks_pods_config(1, &two_with_key, port, run_id), RANKS_TIMEOUT_MS, -1);
@@ -384,10 +395,12 @@ static size_t pass_until_go(int rank, int watch, char *go, size_t size)
     for (;;) {
         struct pollfd pfds[2] = {{.fd = rank, .events = POLLIN}, {.fd = watch, .events = POLLIN}};
         poll(pfds, 2, -1);
-        const ssize_t n = pfds[0].revents ? recv(rank, bytes, sizeof(bytes), MSG_DONTWAIT) : 0;
+        const ssize_t n = pfds[0].revents ? recv(rank, bytes, sizeof(bytes), 0) : -2;
+        const ssize_t k = pfds[1].revents ? recv(watch, go + len, size - len, 0) : -2;
+        if (n == 0 || n == -1 || k == 0 || k == -1)
+            fail_msg("%s has ended the connection", n == 0 || n == -1 ? "the rank" : "the watch");
         if (n > 0)
             assert_int_equal(send(watch, bytes, (size_t)n, MSG_NOSIGNAL), n);
-        const ssize_t k = pfds[1].revents ? recv(watch, go + len, size - len, MSG_DONTWAIT) : 0;
         len += k > 0 ? (size_t)k : 0;
         while (len >= sizeof(head) && (memcpy(&head, go, sizeof(head)), len >= sizeof(head) + head.len)) {
             if (head.type == WATCH_GO)
@@ -409,6 +422,15 @@ static int listen_at(int *port)
     assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&addr, len) == 0 && listen(fd, 4) == 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
     *port = ntohs(addr.sin_port);
+    return fd;
+}
+
+/* The next one that calls there. */
+static int take_call(int listener)
+{
+    const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+    assert_true(fd >= 0);
     return fd;
 }
 
@@ -475,7 +497,7 @@ static void begin_sniffed(struct sniffed *s, int said)
     for (int r = 0; r < 2; r++)
         s->pids[r] = one_rank_start(ranks_pods_config(r, &two_with_key, r ? sniffer : port, s->run_id),
                                     RANKS_TIMEOUT_MS, r ? said : -1);
-    s->from_rank = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    s->from_rank = take_call(listener);
     s->to_watch = reach(port);
     s->len = pass_until_go(s->from_rank, s->to_watch, s->go, sizeof(s->go));
     memcpy(&s->of_0, s->go + sizeof(struct watch_head) + sizeof(struct watch_go), sizeof(s->of_0));
@@ -527,7 +549,7 @@ static void test_no_called_rank_without_a_proof(void **state)
         moved.port = (uint32_t)port;
         memcpy(s.go + sizeof(struct watch_head) + sizeof(struct watch_go), &moved, sizeof(moved));
         assert_int_equal(send(s.from_rank, s.go, s.len, MSG_NOSIGNAL), s.len);
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        int fd = take_call(listener);
         assert_int_equal(recv(fd, &h, sizeof(h), MSG_WAITALL), sizeof(h));
         if (i == 2)
             memcpy(proof, h.token, sizeof(proof));
@@ -542,8 +564,7 @@ static void test_no_called_rank_without_a_proof(void **state)
         if (i)
             pass_all((int[][2]){{s.from_rank, s.to_watch}}, 1);
         else
-            pass_all((int[][2]){{s.from_rank, s.to_watch},
-                                {accept4(listener, NULL, NULL, SOCK_CLOEXEC), reach((int)s.of_0.port)}},
+            pass_all((int[][2]){{s.from_rank, s.to_watch}, {take_call(listener), reach((int)s.of_0.port)}},
                      2);
         close(listener);
         assert_int_equal(one_rank_ended(s.pids[1]), i ? 138 : 0);
@@ -675,7 +696,7 @@ static void test_no_watch_without_a_proof(void **state)
                                         .len = types[i] == WATCH_GO          ? sizeof(out) - sizeof(head)
                                                : types[i] == WATCH_CHALLENGE ? sizeof(struct watch_challenge)
                                                                              : 0};
-        const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        const int fd = take_call(listener);
         assert_int_equal(recv(fd, &first, sizeof(first), MSG_WAITALL), sizeof(first));
         memcpy(out, &head, sizeof(head));
         if (i == 5)
@@ -683,7 +704,7 @@ static void test_no_watch_without_a_proof(void **state)
         assert_int_equal(send(fd, out, sizeof(head) + head.len, MSG_NOSIGNAL), sizeof(head) + head.len);
         expect_closed(fd);
     }
-    close(accept4(listener, NULL, NULL, SOCK_CLOEXEC)); /* it still looks */
+    close(take_call(listener)); /* it still looks */
     close(listener);
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -698,7 +719,6 @@ static void test_forged_words(void **state)
         struct watch_register said;
     } rank = {.head = {.type = WATCH_REGISTER, .rank = 3, .len = sizeof(struct watch_register)},
               .said = {.magic = WATCH_MAGIC, .version = WATCH_VERSION, .world = 4, .run_id = "guess"}};
-    const struct timespec ts = {.tv_nsec = 10000000};
     const int port = ports_take();
     char run_id[64];
     int fds[4], ports[8];
@@ -706,8 +726,7 @@ static void test_forged_words(void **state)
 
     (void)state;
     pids[0] = one_rank_start(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
-    while (listening_ports(pids[0], ports) < 2)
-        nanosleep(&ts, NULL);
+    wait_listening(pids[0], 2, ports);
     for (int i = 0; i < 4; i++) {
         const void *words = i < 2 ? (const void *)&link : &rank;
         const size_t len = i < 2 ? sizeof(link) : sizeof(rank);

@@ -139,7 +139,21 @@ static void plan(struct one *o, int number, uint64_t *rnd)
     o->root = (int)(draw(rnd) % (uint64_t)o->world);
 }
 
-/* Returns how many ranks reported who is missing; -1: one named another. */
+/* Whether all who are absent are named; others may be as well, who were late. */
+static bool are_named(const struct one *o, const char *said)
+{
+    bool named[WORLD] = {false}, everyone = true;
+    const char *at = strstr(said, "waiting for rank ");
+
+    for (at = at ? at + strlen("waiting for rank") : NULL;
+         at && at[0] && at[1] >= '0' && at[1] < '0' + o->world; at = strchr(at + 1, ' '))
+        named[at[1] - '0'] = true;
+    for (int r = 0; r < o->world; r++)
+        everyone = everyone && (named[r] || !o->absent[r]);
+    return everyone || strstr(said, "which does not answer");
+}
+
+/* Returns how many ranks reported who is missing; -1: one named another as well, who was late. */
 static int count_named(const struct one *o, int number)
 {
     char want[64] = "";
@@ -161,6 +175,7 @@ static int count_named(const struct one *o, int number)
             (at ? strcmp(at, want) != 0 : !left || !strstr(o->said[r], " went away"))) {
             print_message("run %d, kind %d, root %d: rank %d says \"%s\", expected \"%s\"\n", number,
                           (int)o->kind, o->root, r, o->said[r], want);
+            assert_true(at && are_named(o, at));
             return -1;
         }
     }

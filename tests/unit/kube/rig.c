@@ -27,6 +27,12 @@ static int64_t fast_ms(void *ctx)
     return clock_mono_ms() * 20;
 }
 
+static int64_t slow_ms(void *ctx)
+{
+    (void)ctx;
+    return clock_mono_ms() / 50;
+}
+
 static int64_t jumping_ms(void *ctx)
 {
     return clock_mono_ms() + *(int64_t *)ctx;
@@ -58,6 +64,11 @@ int rig_setup(void **ctx)
 int rig_setup_fast(void **ctx)
 {
     return setup(ctx, (struct clock){fast_ms, fast_ms, fast_ms, NULL, NULL});
+}
+
+int rig_setup_slow(void **ctx)
+{
+    return setup(ctx, (struct clock){slow_ms, slow_ms, slow_ms, NULL, NULL});
 }
 
 int rig_setup_jumps(void **ctx)

@@ -19,6 +19,7 @@ struct rig {
 int rig_setup(void **ctx);
 int rig_setup_fast(
     void **ctx); /* its clock runs 20 times too fast, so that back-offs do not take their time */
+int rig_setup_slow(void **ctx); /* 50 times too slow: what ends after seconds ends never */
 int rig_setup_jumps(void **ctx);
 int rig_teardown(void **ctx);
 

@@ -437,7 +437,7 @@ int main(void)
         T(test_a_crowds_connections_are_closed_afterwards),
         cmocka_unit_test_setup_teardown(test_slow_namespaces_hold_up_nobody_else, rig_setup_fast,
                                         rig_teardown),
-        T(test_later_goes_behind),
+        cmocka_unit_test_setup_teardown(test_later_goes_behind, rig_setup_slow, rig_teardown),
         T(test_no_proxy_of_the_environment),
         T(test_servers_that_cannot_be),
     };

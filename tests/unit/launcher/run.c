@@ -195,15 +195,18 @@ bool run_has_file(const struct run *r, const char *name)
     return access(path, F_OK) == 0;
 }
 
-bool run_wait_file(const struct run *r, const char *name)
+bool run_runs(const struct run *r)
 {
     siginfo_t info = {0};
 
-    for (int i = 0; i < POLLS_MAX && !run_has_file(r, name); i++) {
-        if (waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid)
-            break;
+    assert_int_equal(waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+    return !info.si_pid;
+}
+
+bool run_wait_file(const struct run *r, const char *name)
+{
+    for (int i = 0; i < POLLS_MAX && !run_has_file(r, name) && run_runs(r); i++)
         tick();
-    }
     return run_has_file(r, name);
 }
 

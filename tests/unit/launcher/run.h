@@ -54,6 +54,10 @@ void run_release(struct run *r);
 /* Wait (by polling, within a generous bound) until `name` exists in the folder; false when it never does,
  * or torchrun has ended without. */
 bool run_wait_file(const struct run *r, const char *name);
+
+/* Whether torchrun has not ended yet. */
+bool run_runs(const struct run *r);
+
 bool run_has_file(const struct run *r, const char *name);
 
 /* Wait until it has threads: it has blocked its signals and begun to meet others. */

@@ -9,6 +9,7 @@
 #include "common/contract.h"
 #include "crew.h"
 #include "faults.h"
+#include "patience.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -18,7 +19,15 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { NODES = 2, AT_ONCE = 12, STRIDE = 7, HANGS_MS = 600000, FEWEST = 20, TRIES_MAX = 2000 };
+enum {
+    NODES = 2,
+    AT_ONCE = 12,
+    STRIDE = 7,
+    JOIN_MS = 2000,
+    HANGS_MS = 600000,
+    FEWEST = 20,
+    TRIES_MAX = 2000
+};
 
 static char *preload;
 
@@ -33,13 +42,13 @@ struct
 try {
     const struct story *story;
     int victim;
-    long n; /* 0: it is only counted */
+    long n;          /* 0: it is only counted */
+    int64_t join_ms; /* how long a node waits for the other one */
     struct crew crew;
 };
 
 struct tally {
     int tries, struck, exhausted, failed;
-    int late; /* the machine was so busy that the nodes did not meet in time */
 };
 
 /* Beside the launcher's own folder, whose name nobody knows yet. */
@@ -50,11 +59,12 @@ static void said_path(const struct try *t, char *out, size_t size)
 
 static void start(struct try *t)
 {
-    char path[64];
+    char path[64], conf[64];
     char at[24];
 
     crew_open(&t->crew, NODES);
-    t->crew.conf = t->n ? "last_call_timeout=0.2,join_timeout=2" : "last_call_timeout=0.2";
+    snprintf(conf, sizeof(conf), "last_call_timeout=0.2,join_timeout=%d", (int)(t->join_ms / 1000));
+    t->crew.conf = t->n ? conf : "last_call_timeout=0.2";
     said_path(t, path, sizeof(path));
     snprintf(at, sizeof(at), "%ld", t->n);
     for (int i = 0; i < NODES; i++) {
@@ -111,7 +121,8 @@ static int ending(struct try *t, int i)
     return crew_wait(&t->crew, i);
 }
 
-static void judge(struct try *t, struct tally *sum)
+/* False: the machine was so busy that the nodes did not meet in time. */
+static bool judge(struct try *t, struct tally *sum)
 {
     int code = ending(t, t->victim);
     int other = ending(t, 1 - t->victim);
@@ -125,13 +136,14 @@ static void judge(struct try *t, struct tally *sum)
             "%s, allocation %ld of node %d (%s): it ended with %d, \"%s\"; the other one with %d, \"%s\"",
             t->story->name, t->n, t->victim, struck ? "struck" : "not reached", code, words, other,
             buf_str(&t->crew.runs[1 - t->victim].err));
-    sum->tries++;
-    sum->struck += struck;
-    sum->late += !struck && code == EXIT_CODE_RETRYABLE;
+    const bool late = !struck && code == EXIT_CODE_RETRYABLE;
     bool exhausted = code && strstr(words, "torchrun: out of memory\n");
+    sum->tries += !late;
+    sum->struck += struck;
     sum->exhausted += exhausted;
-    sum->failed += code > 0 && !exhausted;
+    sum->failed += code > 0 && !exhausted && !late;
     crew_release(&t->crew);
+    return !late;
 }
 
 /* The fewest of as many as are tried at once: how many there are depends on how busy the machine is. */
@@ -163,19 +175,24 @@ static void sweep(const struct story *story, int victim)
     long n = 1;
 
     assert_in_range(all, FEWEST, TRIES_MAX);
-    while (n <= all) {
-        int running = 0;
-        for (; running < AT_ONCE && n <= all; n += stride, running++) {
-            tries[running] = (struct try){.story = story, .victim = victim, .n = n};
-            start(&tries[running]);
-        }
-        for (int i = 0; i < running; i++)
-            judge(&tries[i], &sum);
+    for (int n_tries = 0; n <= all || n_tries;) {
+        for (; n_tries < AT_ONCE && n <= all; n += stride)
+            tries[n_tries++] = (struct try){.story = story, .victim = victim, .n = n, .join_ms = JOIN_MS};
+        for (int i = 0; i < n_tries; i++)
+            start(&tries[i]);
+        int again = 0;
+        for (int i = 0; i < n_tries; i++)
+            if (!judge(&tries[i], &sum)) {
+                tries[again] = tries[i];
+                tries[again].join_ms = patience_grow(tries[again].join_ms);
+                again++;
+            }
+        n_tries = again;
     }
     print_message("%s, node %d: %ld allocations, %d of %d tries struck; %d ended out of memory, %d with "
                   "words of their own\n",
                   story->name, victim, all, sum.struck, sum.tries, sum.exhausted, sum.failed);
-    assert_true(sum.struck >= (sum.tries - sum.late) * 3 / 4 && sum.exhausted > 0);
+    assert_true(sum.struck >= sum.tries * 3 / 4 && sum.exhausted > 0);
     assert_true(sum.struck * stride >= FEWEST);
 }
 

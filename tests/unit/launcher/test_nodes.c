@@ -98,15 +98,21 @@ static void test_root_cause_of_another_node(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (size_t i = 0, tries = 0; i < ARRAY_LEN(cases); i++) {
         struct crew c;
+        int codes[2];
         crew_open(&c, 2);
         crew_start_all(&c, RUN_ARGS("--nnodes=2"), cases[i].script);
-        for (int node = 0; node < 2; node++) {
-            assert_int_equal(crew_wait(&c, node), node ? cases[i].code : 140);
+        for (int node = 0; node < 2; node++)
+            codes[node] = crew_wait(&c, node);
+        /* The leader waits for the cause for a second, in which a rank of a busy machine may not run. */
+        const bool late = cases[i].code == 9 && codes[0] == 140 && codes[1] == 140 && ++tries < 5;
+        for (int node = 0; node < 2 && !late; node++) {
+            assert_int_equal(codes[node], node ? cases[i].code : 140);
             run_blames(&c.runs[node], 1, cases[i].exitcode, cases[i].says);
         }
         crew_release(&c);
+        i -= late;
     }
 }
 
@@ -167,9 +173,12 @@ static void expect_give_up(struct crew *c, int node, const char *nnodes, const c
         c->conf = conf;
         crew_start(c, node, RUN_ARGS(nnodes), "true");
         assert_int_equal(crew_wait(c, node), 138);
-        said = strstr(buf_str(&c->runs[node].err), text);
+        const char *err = buf_str(&c->runs[node].err);
+        said = strstr(err, text);
         if (said)
             break;
+        if (!strstr(err, " within ")) /* what else it did not reach in that time */
+            fail_msg("expected \"%s\" in: %s", text, err);
         run_release(&c->runs[node]);
     }
     c->conf = NULL;
@@ -197,27 +206,41 @@ static void test_too_few_nodes(void **state)
     crew_release(&c);
 }
 
-/* The resolver's own words, after 5 s and at the end. */
-static void test_a_name_that_does_not_resolve(void **state)
+/* The resolver's own words, after 5 s and at the end. False: it gave up before it reported that it waits. */
+static bool name_does_not_resolve(int64_t ms)
 {
+    char conf[32], text[64];
     struct crew c;
+    int waited_s = 0;
 
-    (void)state;
     crew_open(&c, 2);
     c.at = "no-such-host.invalid";
-    c.conf = "join_timeout=6";
+    snprintf(conf, sizeof(conf), "join_timeout=%d", (int)(ms / 1000));
+    snprintf(text, sizeof(text), "not reached within %d s", (int)(ms / 1000));
+    c.conf = conf;
     crew_start(&c, 1, RUN_ARGS("--nnodes=2", "--rdzv-id=x"), "true");
     assert_int_equal(crew_wait(&c, 1), 138);
-    const char *said = buf_str(&c.runs[1].err), *end = strstr(said, "not reached within 6 s");
+    const char *said = buf_str(&c.runs[1].err), *end = strstr(said, text);
+    const char *waits = strstr(said, "waiting for the node that hosts it for ");
     assert_non_null(end);
-    assert_non_null(strstr(said, "waiting for the node that hosts it for 5 s"));
-    for (int i = 0; i < 2; i++, said = end)
+    if (waits)
+        assert_int_equal(sscanf(waits, "waiting for the node that hosts it for %d s", &waited_s), 1);
+    for (int i = waits ? 0 : 1; i < 2; i++, said = end)
         if (!strstr(said, "while trying to connect: Name or service not known") &&
             !strstr(said, "while trying to connect: Name does not resolve") && /* musl */
             !strstr(said, "while trying to connect: T") && /* Temporary failure, Try again: no name server */
             !strstr(said, "while trying to connect: no name server has answered"))
             fail_msg("%s", said);
     crew_release(&c);
+    assert_true(!waits || waited_s >= 5);
+    return waits;
+}
+
+static void test_a_name_that_does_not_resolve(void **state)
+{
+    (void)state;
+    for (int64_t ms = 6000; !name_does_not_resolve(ms);)
+        ms = patience_grow(ms);
 }
 
 /* Connections of others to this port of 127.0.0.1. */
@@ -394,12 +417,15 @@ static void test_a_program_that_is_missing_on_one_node(void **state)
     crew_release(&c);
 }
 
-static void kill_all(struct crew *c)
+/* Node i has given up joining: whatever runs is ended. */
+static void gave_up(struct crew *c, int i)
 {
-    for (int i = 0; i < c->n; i++)
-        if (c->started[i] && waitpid(c->runs[i].pid, NULL, WNOHANG) == 0) {
-            kill(c->runs[i].pid, SIGKILL);
-            (void)crew_wait(c, i);
+    assert_int_equal(crew_wait(c, i), 138);
+    run_says(&c->runs[i].err, " within ");
+    for (int k = 0; k < c->n; k++)
+        if (k != i && c->started[k] && waitpid(c->runs[k].pid, NULL, WNOHANG) == 0) {
+            kill(c->runs[k].pid, SIGKILL);
+            (void)crew_wait(c, k);
         }
     crew_release(c);
 }
@@ -422,7 +448,7 @@ static bool nodes_come_and_go(int64_t join_ms)
     c.conf = conf;
     crew_start(&c, 2, RUN_ARGS("--nnodes=1:3"), script);
     if (!run_wait_file(&c.runs[2], "world3")) {
-        kill_all(&c);
+        gave_up(&c, 2);
         return false;
     }
     crew_wait_file(&c, "world3");
@@ -433,7 +459,7 @@ static bool nodes_come_and_go(int64_t join_ms)
     run_remove(&c.runs[0], "world3");
     crew_start(&c, 3, RUN_ARGS("--nnodes=1:3"), script);
     if (!run_wait_file(&c.runs[3], "world3")) {
-        kill_all(&c);
+        gave_up(&c, 3);
         return false;
     }
     assert_true(run_wait_file(&c.runs[0], "world3"));
@@ -464,7 +490,8 @@ static void test_output_and_orphans_of_each_node(void **state)
     crew_start_all(
         &c, RUN_ARGS("--nnodes=2", "--nproc-per-node=2", "--log-dir=logs", "-t", "3", "--max-restarts=1"),
         "echo $TORCHELASTIC_RESTART_COUNT.$RANK; setsid sleep 1000 & echo $! >o$RANK; mv o$RANK orphan$RANK; "
-        "[ $TORCHELASTIC_RESTART_COUNT = 1 ] || { [ $RANK = 0 ] && sleep 0.1 && exit 3; sleep 1000; }");
+        "[ $TORCHELASTIC_RESTART_COUNT = 1 ] && exit; touch $SHARED/$RANK; [ $RANK = 0 ] || exec sleep 1000; "
+        "for other in 1 2 3; do until [ -e $SHARED/$other ]; do sleep 0.01; done; done; exit 3");
     for (int i = 0; i < 2; i++) {
         char want[64], name[16];
         assert_int_equal(crew_wait(&c, i), 0);

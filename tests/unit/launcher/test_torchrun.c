@@ -41,15 +41,20 @@ static void test_fatal_signals_come_through(void **state)
     }
 }
 
-/* 140 says "because of another": the real cause comes from another rank, as soon as the launcher has noticed the first. */
+/* 140 says "because of another": the real cause comes from another rank, as soon as the launcher has noticed the first. It waits for
+ * that for a second, in which a rank of a busy machine may not run. */
 static void test_root_cause_is_awaited(void **state)
 {
+    int code = 140;
+
     (void)state;
-    run_expect(RUN_ARGS(FOUR),
-               "[ $RANK = 0 ] && { echo $$ >p; mv p pid; exit 140; }; "
-               "[ $RANK = 2 ] && { until [ -e pid ]; do sleep 0.01; done; read first <pid; "
-               "while kill -0 $first; do :; done; exit 9; }; sleep 1000",
-               9, NULL);
+    for (int tries = 0; code == 140 && tries < 5; tries++)
+        code = run_once(RUN_ARGS(FOUR),
+                        "[ $RANK = 0 ] && { echo $$ >p; mv p pid; exit 140; }; "
+                        "[ $RANK = 2 ] && { until [ -e pid ]; do sleep 0.01; done; read first <pid; "
+                        "while kill -0 $first; do :; done; exit 9; }; sleep 1000",
+                        NULL);
+    assert_int_equal(code, 9);
     run_expect(RUN_ARGS(FOUR), "[ $RANK = 0 ] && exit 140; sleep 1000", 140, NULL);
     /* One that we stopped is never to blame, whatever it makes of the signal. */
     run_expect(RUN_ARGS(FOUR), "trap 'exit 55' TERM; [ $RANK = 3 ] && exit 7; sleep 1000 & wait", 7, NULL);
@@ -231,16 +236,24 @@ static void test_restarts(void **state)
                NULL);
 }
 
-/* Bad flags are as bad the next time. Under a rank that only noticed, and after another failure. */
+/* Bad flags are as bad the next time. Under a rank that only noticed (which waits for the other for a second, as above), and after
+ * another failure. */
 static void test_a_wrong_usage_is_final(void **state)
 {
     struct run r;
 
     (void)state;
-    assert_int_equal(run_once(RUN_ARGS(TWO, "--max-restarts=3"),
-                              "touch try$TORCHELASTIC_RESTART_COUNT; [ $RANK = 0 ] && exit 140; exit 2", &r),
-                     2);
-    assert_true(run_has_file(&r, "try0") && !run_has_file(&r, "try1"));
+    for (int tries = 1;; tries++) {
+        assert_int_equal(run_once(RUN_ARGS(TWO, "--max-restarts=3"),
+                                  "touch try$TORCHELASTIC_RESTART_COUNT; [ $RANK = 0 ] && exit 140; exit 2",
+                                  &r),
+                         2);
+        assert_true(run_has_file(&r, "try0"));
+        if (!run_has_file(&r, "try1"))
+            break;
+        assert_true(tries < 5);
+        run_release(&r);
+    }
     run_says(&r.err, "torchrun: exit code 2 means wrong usage");
     run_says(&r.err, ": no restart here (restartPolicy: ExitCode ");
     run_release(&r);

@@ -236,7 +236,10 @@ int training_body(struct collectives *c, void *arg)
     RANK_CHECK(!pipeline_open(&pipeline, &o, &err));
     torch_rng_seed(&rng, 3);
     RANK_CHECK(!pipeline_init(&pipeline, &rng, &err));
-    RANK_CHECK(!keep_whole(&pipeline, out, out->start, 0));
+    if (keep_whole(&pipeline, out, out->start, 0)) {
+        fprintf(stderr, "rank %d: %s\n", c->rank, out->err.msg);
+        return collectives_exit_code(&out->err);
+    }
     const struct optimizer_spec how = optimizer_of(task);
     cleanup_optim struct optim optim = {0};
     RANK_CHECK(!optim_make(&optim, &how, pipeline.model->row, pipeline.model->rows, &err));

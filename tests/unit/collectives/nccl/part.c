@@ -1,14 +1,19 @@
 /* part.c - opening and closing what a part needs. */
 #include "part.h"
 
+#include "common/clock.h"
 #include "test.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static const char *fakes;
+static _Atomic int *ended; /* ranks whose verdict is known, in memory of all */
 
 void part_fakes(const char *folder)
 {
@@ -35,6 +40,15 @@ const struct fake_nccl_counts *part_counts(const char *name)
     return get();
 }
 
+static void wait_for_all(const struct collectives *c)
+{
+    const int64_t end_ms = clock_mono_ms() + RANKS_TIMEOUT_MS;
+
+    ++*ended;
+    while (*ended < c->world && clock_mono_ms() < end_ms)
+        usleep(1000);
+}
+
 int part_main(struct collectives *c, void *arg)
 {
     const struct part *p = arg;
@@ -48,9 +62,13 @@ int part_main(struct collectives *c, void *arg)
                                       p->timeout_ms ? p->timeout_ms : RANKS_TIMEOUT_MS, &err);
     if (!d) {
         fprintf(stderr, "rank %d: %s\n", c->rank, err.msg);
+        if (p->stays)
+            wait_for_all(c);
         return collectives_exit_code(&err);
     }
     int rc = p->body(c, d, stream, p->arg);
+    if (p->stays)
+        wait_for_all(c);
     device_comm_close(d);
     (void)cudaStreamDestroy(stream);
     return rc;
@@ -66,8 +84,11 @@ void part_run_failing(int world, struct part p, int exit_code)
 {
     struct ranks r;
 
+    ended = mmap(NULL, sizeof(*ended), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(ended, MAP_FAILED);
     ranks_start(&r, world, part_main, &p);
     ranks_wait(&r);
+    assert_int_equal(munmap(ended, sizeof(*ended)), 0);
     for (int i = 0; i < world; i++) {
         assert_true(WIFEXITED(r.status[i]));
         assert_int_equal(WEXITSTATUS(r.status[i]), exit_code);

@@ -14,6 +14,8 @@ struct part {
     const char *library;
     const char *fault; /* FAKE_NCCL */
     int64_t timeout_ms;
+    bool
+        stays; /* no rank leaves before all have ended so: who left would be lost to one that did not run meanwhile */
 };
 
 /* The folder of the fake libraries, before anything else. */

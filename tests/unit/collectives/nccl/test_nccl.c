@@ -243,8 +243,9 @@ static void test_meeting_that_fails(void **state)
 {
     (void)state;
     part_run_failing(2, (struct part){.body = nothing_body, .fault = "no-id:0:0"}, 138);
-    part_run_failing(2, (struct part){.body = nothing_body, .fault = "late-init:1:0", .timeout_ms = 400},
-                     138);
+    part_run_failing(
+        2, (struct part){.body = nothing_body, .fault = "late-init:1:0", .timeout_ms = 400, .stays = true},
+        138);
     part_run_failing(1, (struct part){.body = nothing_body, .fault = "no-init:0:0"}, 1);
 }
 

@@ -48,7 +48,8 @@ static void test_stalled_rank_meets_the_deadline(void **state)
     const struct fails f = {ERR_TIMEOUT, "step 7: not done within 400 ms", 400, true, 1};
 
     (void)state;
-    part_run_failing(3, (struct part){.body = fails_body, .arg = &f, .fault = "stall:1:0"}, 138);
+    part_run_failing(3, (struct part){.body = fails_body, .arg = &f, .fault = "stall:1:0", .stays = true},
+                     138);
 }
 
 /* ncclCommAbort waits for recorded graphs, for ever if need be: we do not. */
@@ -57,7 +58,8 @@ static void test_abort_that_never_returns(void **state)
     const struct fails f = {ERR_TIMEOUT, "step 7", 300, true, 1};
 
     (void)state;
-    part_run_failing(2, (struct part){.body = fails_body, .arg = &f, .fault = "hang:0:0"}, 138);
+    part_run_failing(2, (struct part){.body = fails_body, .arg = &f, .fault = "hang:0:0", .stays = true},
+                     138);
 }
 
 /* Its rank reports it at once; the other one, who waits for that rank, when it has gone. */

@@ -19,12 +19,14 @@ import os
 import pathlib
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3]))
+import ports  # noqa: E402
 
 NODES, BATCH, LIMIT_S = 6, 4, 1200
 MODEL = """name: walk
@@ -165,9 +167,7 @@ def check(ledger, undisturbed):
 
 
 def walk(args, folder, rng, undisturbed):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = ports.take()
     nodes = [Node(args, folder, port, 0)]
     ledger = Ledger(nodes[0].process.stdout)
     sizes = [1]

@@ -11,7 +11,6 @@
 #include "trainer/state/files/ckpt_dir.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRIES_MAX = 200, POLLS_MAX = 2000000, SAVE_STEPS = 20 };
+enum { POLLS_MAX = 100000, POLL_MS = 2, SAVE_STEPS = 20 };
 
 /* 3.6 MB per checkpoint, whose writing takes several steps. One rank takes 16 steps per epoch, two take 8: so an older attempt of one
  * rank has other weights than a newer one of two. */
@@ -40,10 +39,12 @@ static const char MODEL[] = "name: tiny\n"
 
 static const char SCRIPT[] =
     "echo $$ >tmp.$RANK; mv tmp.$RANK pid.$RANK; "
-    "exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir $WHERE/ck --save_path $WHERE/w.safetensors "
-    "--save_seconds 0 --save_steps 20 --keep 1000 --log_dir $WHERE/tb --threads 1 --timeout 600 $MORE";
+    "export LD_PRELOAD=$PRELOADED; exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir $WHERE/ck "
+    "--save_path "
+    "$WHERE/w.safetensors "
+    "--save_seconds 0 --save_steps 20 --keep 60 --log_dir $WHERE/tb --threads 1 --timeout 600 $MORE";
 
-static char *trainer;
+static char *trainer, *stopped_write;
 static char where[SMALL_DATA_DIR_BYTES];
 
 static int make(void **state)
@@ -56,6 +57,7 @@ static int make(void **state)
     snprintf(model, sizeof(model), "%s/tiny.yaml", where);
     setenv("TRAINER", trainer, 1);
     setenv("WHERE", where, 1);
+    setenv("PRELOADED", "", 1);
     setenv("PTJ_JOB_UID", "job", 1);
     return fs_write_atomic(model, MODEL, strlen(MODEL), &err);
 }
@@ -108,22 +110,6 @@ static const char *folder(struct arena *a)
     return arena_printf(a, "%s/%s", dir, list.entry[list.len].name);
 }
 
-/* Whether a checkpoint is being written in that folder, or in a folder in it. */
-static bool is_writing(const char *dir, int depth)
-{
-    cleanup_closedir DIR *names = opendir(dir);
-    char path[PATH_MAX];
-
-    for (struct dirent *e; names && (e = readdir(names));) {
-        if (strncmp(e->d_name, ".tmp-step-", 10) == 0)
-            return true;
-        snprintf(path, sizeof(path), "%.1000s/%s", dir, e->d_name);
-        if (depth && strncmp(e->d_name, ".attempt-", 9) == 0 && is_writing(path, depth - 1))
-            return true;
-    }
-    return false;
-}
-
 static int64_t newest(void)
 {
     cleanup_arena struct arena a = {0};
@@ -133,57 +119,41 @@ static int64_t newest(void)
     return ckpt_list(folder(&a), &a, &list, &err) || !list.len ? -1 : list.entry[0].step;
 }
 
-static void wait_us(long us)
-{
-    const struct timespec t = {.tv_nsec = us * 1000};
-
-    nanosleep(&t, NULL);
-}
-
 static void wait_for_step(int64_t step)
 {
+    const struct timespec poll = {.tv_nsec = POLL_MS * 1000000L};
+
     for (int i = 0; i < POLLS_MAX && newest() < step; i++)
-        wait_us(500);
-    assert_true(newest() >= step);
+        nanosleep(&poll, NULL);
+    if (newest() < step)
+        fail_msg("no checkpoint of step %d, the newest one is of %d", (int)step, (int)newest());
 }
 
-static void wait_until_stopped(pid_t pid)
+/* 'R', 'S', 'T', ...: as /proc/PID/stat has it. */
+static char state_of(pid_t pid)
 {
     char path[64];
     cleanup_buf struct buf text = BUF_INIT(4096);
     struct err err;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    for (int i = 0; i < POLLS_MAX; i++) {
-        buf_clear(&text);
-        assert_int_equal(fs_read(path, &text, &err), 0);
-        if (strstr(buf_str(&text), ") T "))
-            return;
-        wait_us(100);
-    }
-    fail_msg("%d does not stop", (int)pid);
+    if (fs_read(path, &text, &err))
+        fail_msg("%s", err.msg);
+    return strrchr(buf_str(&text), ')')[2];
 }
 
-/* Stop it (SIGSTOP) while it writes a checkpoint: between the creation of the temporary folder and its rename. */
-static pid_t stop_in_a_write(const struct run *r)
+/* The process of the older attempt, when it has stopped in a write. */
+static pid_t stopped_in_a_write(const struct run *r)
 {
+    const struct timespec poll = {.tv_nsec = POLL_MS * 1000000L};
+
     assert_true(run_wait_file(r, "pid.0"));
     const pid_t pid = run_read_number(r, "pid.0");
-    cleanup_arena struct arena a = {0};
-
-    wait_for_step(2 * SAVE_STEPS);
-    const char *dir = folder(&a);
-    for (int i = 0; i < TRIES_MAX; i++) {
-        for (int p = 0; p < POLLS_MAX && !is_writing(dir, 1); p++)
-            wait_us(50);
-        assert_int_equal(kill(pid, SIGSTOP), 0);
-        wait_until_stopped(pid);
-        if (is_writing(dir, 1))
-            return pid;
-        kill(pid, SIGCONT);
-    }
-    fail_msg("it was not stopped in a write");
-    return -1;
+    for (int i = 0; i < POLLS_MAX && state_of(pid) != 'T'; i++)
+        nanosleep(&poll, NULL);
+    if (state_of(pid) != 'T')
+        fail_msg("%d did not stop, its newest checkpoint is of step %d", (int)pid, (int)newest());
+    return pid;
 }
 
 static void read_weights(struct buf *out)
@@ -227,8 +197,10 @@ static void a_stopped_attempt_ends_and_adds_nothing(void **state)
     char more[64];
 
     (void)state;
+    setenv("PRELOADED", stopped_write, 1);
     start(&older, 5, 1, 0, "");
-    const pid_t pid = stop_in_a_write(&older);
+    setenv("PRELOADED", "", 1);
+    const pid_t pid = stopped_in_a_write(&older);
     snprintf(more, sizeof(more), "--max_steps %lld", (long long)newest() + 3 * SAVE_STEPS);
     start(&newer, 6, 2, 0, more);
     expect_end(&newer, 0);
@@ -307,10 +279,12 @@ int main(int argc, char **argv)
         TEST(after_a_cleared_status_the_second_attempt_goes_on),
     };
 
-    if (argc != 3 || !(trainer = realpath(argv[1], NULL)) || !(run_torchrun = realpath(argv[2], NULL)))
+    if (argc != 4 || !(trainer = realpath(argv[1], NULL)) || !(run_torchrun = realpath(argv[2], NULL)) ||
+        !(stopped_write = realpath(argv[3], NULL)))
         return 2;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(trainer);
     free(run_torchrun);
+    free(stopped_write);
     return failed;
 }

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 2, POLLS_MAX = 300000 };
+enum { TICK_MS = 2, POLLS_MAX = 100000 };
 
 /* It never ends by itself, and its log goes to a file, so that the launcher hears nothing. */
 static const char MODEL[] = "name: tiny\n"
@@ -44,21 +44,13 @@ static void wait_ms(int64_t ms)
     nanosleep(&t, NULL);
 }
 
-static bool ended(const struct run *r)
-{
-    siginfo_t info = {0};
-
-    assert_int_equal(waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
-    return info.si_pid != 0;
-}
-
 /* Until rank 0 has trained some steps. False: the launcher's limit was shorter than its start. */
 static bool wait_for_steps(const struct run *r)
 {
     cleanup_arena struct arena a = {0};
     bool trains = false;
 
-    for (int i = 0; i < POLLS_MAX && !trains && !ended(r); i++) {
+    for (int i = 0; i < POLLS_MAX && !trains && run_runs(r); i++) {
         cleanup_buf struct buf out = BUF_INIT(1 << 24);
         struct err err;
         trains = !fs_read(arena_printf(&a, "%s/out.0", r->dir), &out, &err) &&
@@ -76,15 +68,7 @@ static void set_limit(int64_t ms)
     setenv("TORCHKEEPER_PROGRESS_TIMEOUT", text, 1);
 }
 
-/* Whether that rank is the root cause, and what its slot has is told. */
-static bool is_blamed(const struct run *r, const char *message)
-{
-    const char *root = strstr(buf_str(&r->err), "Root Cause (first observed failure):");
-
-    return root && strstr(root, "  rank      : 1 (") && strstr(root, "  exitcode  : 138 ") &&
-           strstr(root, message) && strstr(buf_str(&r->err), "; training; in all_reduce ");
-}
-
+/* False: the launcher ended the round before the rank was stopped, since no step was taken for longer than the limit. */
 static bool stopped_rank_is_blamed(int64_t limit_ms)
 {
     struct run r;
@@ -93,14 +77,15 @@ static bool stopped_rank_is_blamed(int64_t limit_ms)
     set_limit(limit_ms);
     snprintf(want, sizeof(want), "no progress for %d s: rank 1 is stopped (T)", (int)limit_ms / 1000);
     run_start(&r, RUN_ARGS("--nproc-per-node=3", "--max-restarts=2"), TRAIN);
-    if (wait_for_steps(&r))
-        assert_int_equal(kill(run_read_number(&r, "pid.1"), SIGSTOP), 0);
+    bool stopped = wait_for_steps(&r) && !kill(run_read_number(&r, "pid.1"), SIGSTOP);
+    stopped = stopped && !run_has_said(&r, "no progress for ");
     assert_int_equal(run_wait(&r), 138);
-    const bool blamed = is_blamed(&r, want);
-    if (!blamed)
-        print_message("not \"%s\": %s\n", want, buf_str(&r.err));
+    if (stopped) {
+        run_blames(&r, 1, 138, want);
+        run_says(&r.err, "; training; in all_reduce ");
+    }
     run_release(&r);
-    return blamed;
+    return stopped;
 }
 
 static void test_a_rank_that_is_stopped(void **state)
@@ -118,14 +103,14 @@ static bool goes_on_without_output(int64_t limit_ms)
     run_start(&r, RUN_ARGS("--nproc-per-node=2"), TRAIN);
     if (wait_for_steps(&r))
         wait_ms(limit_ms * 5 / 4);
-    kill(r.pid, SIGTERM);
+    kill(r.pid, SIGTERM); /* it may have ended */
     const int code = run_wait(&r);
     assert_true(code == 143 || code == 138);
     run_release(&r);
     return code == 143;
 }
 
-/* No output for longer than the limit, but steps. */
+/* No output for longer than the limit, but steps. A step may take longer than the limit on a busy machine. */
 static void test_steps_are_a_sign(void **state)
 {
     (void)state;

@@ -5,12 +5,14 @@
 #include "common/cleanup.h"
 #include "common/fsutil.h"
 #include "launcher/run.h"
+#include "signals.h"
 #include "trainer/data/http_server.h"
 #include "trainer/run/stop.h"
 #include "trainer/small_data.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { POLLS_MAX = 300000 };
+enum { POLLS_MAX = 100000 }; /* of 2 ms each */
 
 static char *trainer;
 
@@ -62,6 +64,7 @@ static pid_t start_lonely(void)
     assert_true(pid >= 0);
     if (pid)
         return pid;
+    signals_default();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setenv("RANK", "1", 1);
     setenv("WORLD_SIZE", "2", 1);
@@ -143,6 +146,7 @@ static void signals_are_as_before_when_closed(void **state)
     if (pid == 0) {
         struct stop stop;
         struct err err;
+        signals_default();
         if (stop_open(&stop, &err))
             _exit(1);
         stop_close(&stop);
@@ -198,19 +202,19 @@ static const char MODEL[] = "name: tiny\n"
                             "data: {format: idx, train_items: 64, val_items: 0}\n"
                             "defaults: {epochs: 1000000, batch_size: 4, log_interval: 1000000}\n";
 
-static void wait_for_checkpoint(const char *dir, pid_t pid)
+static void wait_for_checkpoint(const char *dir, const struct run *r)
 {
     const struct timespec tick = {.tv_nsec = 2000000};
-    siginfo_t info = {0};
-    char command[160];
+    char pattern[160];
+    glob_t found;
 
-    snprintf(command, sizeof(command), "ls -d %s/ck/*/step-* >/dev/null 2>&1", dir);
-    for (int i = 0; i < POLLS_MAX && system(command) != 0; i++) {
-        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
-        if (info.si_pid)
-            fail_msg("the launcher has ended by itself");
+    snprintf(pattern, sizeof(pattern), "%s/ck/*/step-*", dir);
+    for (int i = 0; glob(pattern, 0, NULL, &found) != 0; i++) {
+        if (i == POLLS_MAX || !run_runs(r))
+            fail_msg("%s never came%s", pattern, run_runs(r) ? "" : ": the launcher has ended by itself");
         nanosleep(&tick, NULL);
     }
+    globfree(&found);
 }
 
 enum whom { LAUNCHER, LAUNCHER_TWICE, RANK_1, ALL_RANKS, WHOM_COUNT };
@@ -247,7 +251,7 @@ static void a_stopped_job_goes_on_from_its_checkpoint(void **state)
         run_start(&r, RUN_ARGS("--nproc-per-node=2"),
                   "echo $$ >pid.$RANK; exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir $WHERE/ck "
                   "--save_steps $EVERY --timeout 600");
-        wait_for_checkpoint(dir, r.pid);
+        wait_for_checkpoint(dir, &r);
         send_stop(&r, whom);
         int code = run_wait(&r);
         if (code != 143 || !strstr(buf_str(&r.out), "checkpoint of step "))

@@ -280,6 +280,10 @@ static void nobodys_deadline_runs_meanwhile(void **state)
         injected = (struct injected){0};
         if (codes[0] == EXIT_CODE_TERMINATED && codes[1] == EXIT_CODE_TERMINATED)
             break;
+        for (int r = 0; r < 2;
+             r++) /* a deadline passed, or the other's: on a busy machine it may, before the disk is slow */
+            assert_true(codes[r] == EXIT_CODE_RETRYABLE || codes[r] == EXIT_CODE_PEER_LOST ||
+                        codes[r] == EXIT_CODE_TERMINATED);
         forget(f);
     }
     assert_true(newest(f) > EVERY);
