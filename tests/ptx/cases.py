@@ -218,7 +218,7 @@ def conv2d(d, batch, h, w, c, out_c, kernel, stride, pad, dilation):
         d.close("din", din, windows_back(np.einsum("byxo,ocij->byxijc", g, weight.astype(np.float64)), x.shape, stride, pad, dilation), 1e-4)
 
 
-@case([(2, 12, 11, 3, 5, (3, 3), 1, 1, 1)], [(4, 14, 13, 8, 36, (3, 3), 2, 1, 1), (4, 28, 28, 1, 32, (3, 3), 1, 0, 1)], sms=132)
+@case([(2, 12, 11, 3, 5, (3, 3), 1, 1, 1), (2, 8, 8, 16, 16, (3, 3), 1, 0, 1)], [(4, 14, 13, 8, 36, (3, 3), 2, 1, 1), (4, 28, 28, 1, 32, (3, 3), 1, 0, 1)], sms=132)
 def conv2d_on_many_multiprocessors(d, *shape):
     conv2d(d, *shape)
 
