@@ -301,11 +301,6 @@ void queue_update(struct kctx *ctx, enum update_rule rule, const struct step_sta
     ctx->ops->queue_update(ctx, rule, state, loss, scale, span, spans, w, m, v, g);
 }
 
-bool queue_mlp_step(struct kctx *ctx, const struct queued_mlp_step *s)
-{
-    return ctx->ops->queue_mlp_step(ctx, s);
-}
-
 void queue_count(struct kctx *ctx, int64_t *x)
 {
     ctx->ops->queue_count(ctx, x);

@@ -86,7 +86,6 @@
     X(queue_step_end)                                                                                        \
     X(queue_round)                                                                                           \
     X(queue_update)                                                                                          \
-    X(queue_mlp_step)                                                                                        \
     X(queue_count)
 
 #ifdef __cplusplus

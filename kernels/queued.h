@@ -169,36 +169,6 @@ void queue_update(struct kctx *ctx, enum update_rule rule, const struct step_sta
                   const float *scale, const struct queued_span *span, int spans,
                   const struct queued_params *w, float *m, float *v, const float *g);
 
-/* A multilayer perceptron: layer l has width[l + 1] outputs of width[l] inputs, behind all but the last a ReLU. Its weights begin at
- * weight[l] of the parameters, its bias at bias[l]; -1: it has none. */
-enum { QUEUED_MLP_LAYERS = 4, QUEUED_MLP_ROWS = 32, QUEUED_MLP_WIDTH = 1024 };
-struct queued_mlp {
-    int layers, rows;
-    int width[QUEUED_MLP_LAYERS + 1];
-    int64_t weight[QUEUED_MLP_LAYERS], bias[QUEUED_MLP_LAYERS];
-};
-
-/* What its step takes: as queue_gather, queue_cross_entropy (labels, share 1), queue_update and queue_step_end say. Gradients are
- * written nowhere. */
-struct queued_mlp_step {
-    struct queued_mlp net;
-    struct gather gather;
-    struct gather_batch batch;
-    const uint32_t *items, *order;
-    struct queued_begin begin;
-    double smoothing;
-    float *loss; /* its mean */
-    enum update_rule rule;
-    const struct queued_span *span;
-    int spans;
-    float *p, *m, *v;
-    struct step_record *records;
-};
-
-/* All of one rank's step without clipping in one kernel, from its beginning to its end. False: this device or net takes a kernel per
- * operation, and nothing was queued. */
-bool queue_mlp_step(struct kctx *ctx, const struct queued_mlp_step *s);
-
 /* x[0] += 1 */
 void queue_count(struct kctx *ctx, int64_t *x);
 

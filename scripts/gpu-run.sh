@@ -87,7 +87,6 @@ figures() {
     fi
     TK_CUBLAS=print bench gpt2 64 150
     bench fashion-mlp 32 60
-    TK_MLP=off item fashion-mlp-32-apart 60 "$BIN/gpu-bench" "$STEPS" fashion-mlp 32
     bench mnist-cnn 32 60
     for rows in 32 4 8 16; do bench gpt2 "$rows" 60; done
     for net in fashion-mlp mnist-cnn; do

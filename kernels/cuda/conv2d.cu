@@ -233,30 +233,45 @@ struct store_weights {
     }
 };
 
-/* By large tiles, which do more for what they read, if they fill the GPU. The weights are packed first, where parts would lie. */
+/* Weights are read at places far apart, so they are packed first, at the end of the memory for parts. */
 template <class Cut, class A>
-bool pixels_by(struct cuda *c, int rows, int cols, int k, A a, weights b, store_rows<> store)
+void packed_product(struct cuda *c, int rows, int cols, int k, A a, weights b, store_rows<> store)
 {
-    const int64_t all = (int64_t)k * cols;
-    float *room = (float *)c->parts;
+    const int all = k * cols;
+    const int64_t room = CUDA_PARTS_BYTES - (int64_t)all * (int64_t)sizeof(float);
+    float *packed = (float *)((char *)c->parts + room);
 
-    if (!store.quads || !fills(c, tiles_of<Cut>(rows, cols)) ||
-        all > CUDA_PARTS_BYTES / (int64_t)sizeof(float))
-        return false;
-    LAUNCH(c, blocks_for(all, EACH_THREADS), EACH_THREADS, conv2d_pack_weights, room, b, divisor(cols),
-           (int)all);
-    split_launch<Cut>(c, rows, cols, k, 1, a, matrix<false, true, plain<>>{{room}, cols}, store);
-    return true;
+    LAUNCH(c, blocks_for(all, EACH_THREADS), EACH_THREADS, conv2d_pack_weights, packed, b, divisor(cols),
+           all);
+    split_launch<Cut>(c, rows, cols, k, parts_of<Cut>(c, rows, cols, k, room), a,
+                      matrix<false, true, plain<>>{{packed}, cols}, store);
 }
 
-/* A product of pixels and weights. */
+/* A product of pixels and weights, by the largest tiles that fill the GPU: they do more for what they read. */
 template <class A>
 void pixels_product(struct cuda *c, int rows, int cols, int k, A a, weights b, store_rows<> store)
 {
-    if constexpr (A::QUADS)
-        if (cols <= narrow_cut::COLS ? pixels_by<narrow_cut>(c, rows, cols, k, a, b, store)
-                                     : pixels_by<large_cut>(c, rows, cols, k, a, b, store))
+    constexpr int64_t PACKED_MAX = CUDA_PARTS_BYTES / 2 / (int64_t)sizeof(float);
+    constexpr int PACKED_STEPS = 8; /* from so many on, packed weights are worth a launch */
+
+    if (!store.quads || (int64_t)k * cols > PACKED_MAX) {
+        product_launch<small_cut>(c, rows, cols, k, a, b, store);
+        return;
+    }
+    if constexpr (A::QUADS) {
+        if (cols <= narrow_cut::COLS && fills(c, tiles_of<narrow_cut>(rows, cols))) {
+            packed_product<narrow_cut>(c, rows, cols, k, a, b, store);
             return;
+        }
+        if (cols > narrow_cut::COLS && fills(c, tiles_of<large_cut>(rows, cols))) {
+            packed_product<large_cut>(c, rows, cols, k, a, b, store);
+            return;
+        }
+        if (k >= PACKED_STEPS * STEP) {
+            packed_product<middle_cut>(c, rows, cols, k, a, b, store);
+            return;
+        }
+    }
     product_launch<small_cut>(c, rows, cols, k, a, b, store);
 }
 

@@ -28,12 +28,11 @@ KERNEL_QUEUED(KERNEL_CUDA_DECLARE)
 #undef KERNEL_CUDA_DECLARE
 
 /* CUDA_ARRIVED: counters of 32 bits; a product whose blocks add up parts of k (split.cuh) has at most that many tiles times
- * parts. CUDA_GATE: offset of the grid_gate (grid.h) in parts. */
+ * parts. */
 enum {
     CUDA_PARTS_BYTES = 32 << 20,
     CUDA_ARRIVED = 4096,
-    CUDA_GATE = CUDA_PARTS_BYTES + CUDA_ARRIVED * 4,
-    CUDA_PARTS_ALL = CUDA_GATE + 64,
+    CUDA_PARTS_ALL = CUDA_PARTS_BYTES + CUDA_ARRIVED * 4,
     CUDA_NAME_BYTES = 300
 };
 
@@ -52,7 +51,7 @@ struct cuda {
     int sms; /* multiprocessors: how many blocks keep it busy */
     enum precision precision;
     char name[CUDA_NAME_BYTES];
-    void *parts;   /* CUDA_PARTS_BYTES, behind them CUDA_ARRIVED zeros of 32 bits, and a grid_gate */
+    void *parts;   /* CUDA_PARTS_BYTES, and behind them CUDA_ARRIVED zeros of 32 bits */
     void *scratch; /* what layers reserved */
     size_t scratch_bytes;
     struct matmul *matmul;

@@ -1,16 +1,39 @@
 /* gather.cu - gather a batch's samples and targets from the data set on the GPU, a thread per element. */
-#include "kernels/cuda/step.cuh"
+#include "kernels/cuda/begin.cuh"
 
 namespace
 {
 
-/* That read a step's order: so many at most. */
+/* An order lies in the process's memory, which a GPU reads in a microsecond or two: once per block, of so many blocks at most. */
 constexpr unsigned BEGIN_BLOCKS = 128;
 
 __global__ void gather_samples(struct gather g, struct gather_batch to, const uint32_t *items,
                                const uint32_t *order, const int64_t *first, queued_begin begin, int64_t n)
 {
-    gather_from(g, to, items, order, gather_first(begin, first), n);
+    const int64_t len = (int64_t)g.len;
+    SHARED(int64_t, block_first, 1);
+
+    if (threadIdx.x == 0)
+        *block_first = begin.state ? step_order_of(begin).first : *first;
+    if (begin.state && blockIdx.x == 0 && threadIdx.x == 0)
+        step_begin(begin);
+    __syncthreads();
+    const int64_t place0 = *block_first;
+    for (int64_t i = each_first(); i < n; i += each_stride()) {
+        const int64_t r = i / len;
+        const int64_t at = i % len;
+        const uint32_t place = order ? order[place0 + r] : (uint32_t)(place0 + r);
+        const int64_t item = items ? items[place] : place;
+        const int64_t from = item * len + at;
+        to.x[i] = g.bytes ? g.table[at % g.stats * 256 + g.bytes[from]] : g.floats[from];
+        if (at != 0)
+            continue;
+        to.samples[r] = place;
+        if (g.labels)
+            to.labels[r] = g.labels[item];
+        for (int v = 0; v < g.value_len; v++)
+            to.values[r * g.value_len + v] = g.values[item * g.value_len + v];
+    }
 }
 
 __global__ void gather_windows(queued_windows from, gather_batch to, const struct step_state *state,

@@ -38,15 +38,6 @@
         kernel<<<(blocks), (threads), (bytes), (c)->stream>>>(__VA_ARGS__);                                  \
         cuda_note((c), cudaPeekAtLastError(), #kernel);                                                      \
     } while (0)
-/* All blocks are on the GPU at once, or the launch fails: they may wait for each other (grid_wait). */
-#define LAUNCH_TOGETHER(c, blocks, threads, kernel, ...)                                                     \
-    do {                                                                                                     \
-        cudaLaunchAttribute together = {};                                                                   \
-        together.id = cudaLaunchAttributeCooperative;                                                        \
-        together.val.cooperative = 1;                                                                        \
-        cudaLaunchConfig_t how = {(blocks), (threads), 0, (c)->stream, &together, 1};                        \
-        cuda_note((c), cudaLaunchKernelEx(&how, kernel, __VA_ARGS__), #kernel);                              \
-    } while (0)
 
 #else
 
@@ -55,16 +46,12 @@
 #define UNROLL
 #define UNROLL_4
 #define UNROLL_8
-#define LAUNCH_BY(c, blocks, threads, bytes, together, kernel, ...)                                          \
+#define LAUNCH(c, blocks, threads, kernel, ...) LAUNCH_SHARED(c, blocks, threads, 0, kernel, __VA_ARGS__)
+#define LAUNCH_SHARED(c, blocks, threads, bytes, kernel, ...)                                                \
     do {                                                                                                     \
-        emulate_launch((c)->stream, (blocks), (threads), (bytes), (together), (kernel), __VA_ARGS__);        \
+        emulate_launch((c)->stream, (blocks), (threads), (bytes), (kernel), __VA_ARGS__);                    \
         cuda_note((c), cudaPeekAtLastError(), #kernel);                                                      \
     } while (0)
-#define LAUNCH(c, blocks, threads, kernel, ...) LAUNCH_BY(c, blocks, threads, 0, false, kernel, __VA_ARGS__)
-#define LAUNCH_SHARED(c, blocks, threads, bytes, kernel, ...)                                                \
-    LAUNCH_BY(c, blocks, threads, bytes, false, kernel, __VA_ARGS__)
-#define LAUNCH_TOGETHER(c, blocks, threads, kernel, ...)                                                     \
-    LAUNCH_BY(c, blocks, threads, 0, true, kernel, __VA_ARGS__)
 
 #endif
 
@@ -134,36 +121,6 @@ template <int THREADS, class T, class Op> __device__ inline T block_reduce(T *mi
         __syncthreads();
     }
     return mine[0];
-}
-
-/* Where the blocks of a grid wait for each other; zeros before its first use. */
-struct grid_gate {
-    unsigned arrived, opened;
-};
-
-/* All blocks are here, and see what each has written before it came. The last one to come opens the gate. */
-__device__ inline void grid_wait(grid_gate *gate)
-{
-#ifdef __CUDACC__
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        volatile unsigned *opened = &gate->opened;
-        const unsigned before = *opened;
-        __threadfence();
-        if (atomicInc(&gate->arrived, gridDim.x - 1) == gridDim.x - 1) {
-            __threadfence();
-            *opened = before + 1;
-        } else {
-            while (*opened == before)
-                continue;
-        }
-        __threadfence();
-    }
-    __syncthreads();
-#else
-    (void)gate;
-    emulate_wait_grid();
-#endif
 }
 
 struct plus {

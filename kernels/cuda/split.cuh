@@ -38,6 +38,7 @@ template <int ROWS_, int COLS_, int TALL_, int BLOCKS_> struct tile_cut {
     static constexpr int THREADS = ROWS / TALL * ACROSS;
 };
 typedef tile_cut<32, 32, 2, 5> small_cut;
+typedef tile_cut<64, 32, 4, 5> middle_cut;
 typedef tile_cut<64, 64, 8, 4> large_cut;
 typedef tile_cut<128, 32, 8, 3> narrow_cut;
 
@@ -240,11 +241,12 @@ inline bool fills(const struct cuda *c, int64_t blocks)
     return blocks >= 2 * (int64_t)c->sms;
 }
 
-/* Into how many parts to cut k: until the blocks fill the GPU, or a part is 4 steps. */
-inline int64_t parts_of(const struct cuda *c, int64_t tiles, int tile, int k)
+/* Into how many parts to cut k: until the blocks fill the GPU, or a part is 4 steps. bytes: of memory for parts. */
+template <class Cut> int64_t parts_of(const struct cuda *c, int rows, int cols, int k, int64_t bytes)
 {
+    const int64_t tiles = tiles_of<Cut>(rows, cols);
     const int64_t most[] = {ceil_div(k, 4 * STEP), FAN * FAN, CUDA_ARRIVED / tiles,
-                            CUDA_PARTS_BYTES / (tiles * tile * (int64_t)sizeof(float))};
+                            bytes / (tiles * Cut::ROWS * Cut::COLS * (int64_t)sizeof(float))};
     int64_t n = (2 * (int64_t)c->sms + tiles / 2) / tiles;
     for (const int64_t m : most)
         n = n < m ? n : m;
@@ -267,8 +269,7 @@ void split_launch(struct cuda *c, int rows, int cols, int k, int64_t parts, A a,
 template <class Cut, class A, class B, class Store>
 void product_launch(struct cuda *c, int rows, int cols, int k, A a, B b, Store store)
 {
-    const int64_t parts = parts_of(c, tiles_of<Cut>(rows, cols), Cut::ROWS * Cut::COLS, k);
-    split_launch<Cut>(c, rows, cols, k, parts, a, b, store);
+    split_launch<Cut>(c, rows, cols, k, parts_of<Cut>(c, rows, cols, k, CUDA_PARTS_BYTES), a, b, store);
 }
 
 } // namespace

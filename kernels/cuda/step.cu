@@ -1,5 +1,5 @@
 /* step.cu - begin and end an optimiser step on the GPU: its order, counters and record; one thread. */
-#include "kernels/cuda/step.cuh"
+#include "kernels/cuda/begin.cuh"
 
 namespace
 {
@@ -18,7 +18,21 @@ __global__ void step_end(struct step_state *state, const struct queued_loss *own
                          const struct queued_norm *norm, const float *flags, struct step_record *records,
                          int ring)
 {
-    step_end_of(state, own, rows, loss, norm, flags, records, ring);
+    struct step_record r;
+    r.norm = norm ? norm->norm : NAN;
+    r.loss = *loss;
+    r.own = (float)(own->sum / rows);
+    r.halted = state->halted || !isfinite(r.loss);
+    r.flags = 0;
+    for (int i = 0; i < QUEUED_FLAGS && flags; i++)
+        r.flags |= (flags[i] > 0 ? 1U : 0U) << i;
+    if (!r.halted) {
+        state->own_sum += own->sum / rows;
+        state->mean_sum += (double)r.loss;
+    }
+    state->halted = r.halted;
+    records[state->steps % ring] = r;
+    state->steps++;
 }
 
 __global__ void step_count(int64_t *x)

@@ -50,7 +50,6 @@ class Piece:
         whole = process_memory(self.base, -(-(self.end - self.base) // 16) * 16)
         self.views = {size // 8: whole.view(kind) for size, kind in UNSIGNED.items()}
         self.writer = self.reader = None  # per granule
-        self.reads, self.read_in = [], 0  # in that launch: (granules, blocks, barriers that they had passed)
 
     def watch(self):
         if self.writer is None:
@@ -138,10 +137,6 @@ class Global:
         at, blocks, me = self.marks(run, piece, offsets, size, lanes)
         if self.others(run, piece.writer[at], blocks).any():
             run.report.note("race in global memory: a block reads what another wrote", instruction)
-        if run.order.used:
-            if piece.read_in != self.launches:
-                piece.reads, piece.read_in = [], self.launches
-            piece.reads.append((at, blocks, me // BEHIND % BEHIND))
         before = piece.reader[at]
         several = (before // LAUNCH == self.launches) & (before % BEHIND != me % BEHIND)
         piece.reader[at] = np.where(several, np.maximum(before, me) // BEHIND * BEHIND + MANY, me)
@@ -149,20 +144,9 @@ class Global:
     def written_by(self, run, piece, offsets, size, lanes, instruction):
         at, blocks, me = self.marks(run, piece, offsets, size, lanes)
         for shadow, what in (piece.writer, "wrote"), (piece.reader, "reads"):
-            found = self.others(run, shadow[at], blocks)
-            if found.any() and (shadow is piece.writer or not run.order.used or self.unproven(run, piece, at[found], blocks[found])):
+            if self.others(run, shadow[at], blocks).any():
                 run.report.note(f"race in global memory: a block writes what another {what}", instruction)
         piece.writer[at] = me
-
-    def unproven(self, run, piece, at, blocks):
-        """Whether one of the blocks that have read this in this launch may still read it. Of several, the shadow has the most barriers
-        that any of them had passed, and blocks pass different numbers of them."""
-        granules, readers, behind = (np.concatenate(column) for column in zip(*piece.reads))
-        written, first = np.unique(at, return_index=True)
-        place = np.minimum(np.searchsorted(written, granules), len(written) - 1)
-        hit = written[place] == granules
-        writers, readers, behind = blocks[first][place[hit]], readers[hit], behind[hit]
-        return ((writers != readers) & (run.order.knows[writers, readers] <= behind)).any()
 
     def atomic(self, run, addresses, item, change, instruction):
         """Lane after lane, value = change(value, lane number); what was there before."""

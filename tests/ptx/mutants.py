@@ -39,7 +39,6 @@ def barrier(what, unit, file, nth, case, element, shape, quick=False):
 
 
 FAST, PLAIN, SPLIT = (1, 193, 1, 64, 0), (1, 66, 1, 33, 0), (2, 12, 11, 3, 5, (3, 3), 1, 1, 1)
-MLP = (5, (300, 20, 11, 3), 1, 0.0)  # SGD
 MANY = "conv2d_on_many_multiprocessors"  # so that products are cut into parts
 
 mutants = [
@@ -58,28 +57,11 @@ mutants = [
     barrier("columns_part", "layernorm", "columns.cuh", 2, "layernorm", "bf16", (70, 64, 0)),
     barrier("block_reduce: everyone's own", "mse", "grid.h", 1, "mse", "f32", (40, 13)),
     barrier("block_reduce: a half", "classifier", "grid.h", 2, "classifier", "bf16", (1, 3, 7, 0)),
-    barrier("cross_entropy_few_rows", "cross_entropy", "cross_entropy.cuh", 1, "cross_entropy", "f32", (32, 10, 0.1)),
+    barrier("cross_entropy_few_rows", "cross_entropy", "cross_entropy.cu", 1, "cross_entropy", "f32", (32, 10, 0.1)),
     barrier("sort_count", "embedding", "sort.cuh", 1, "embedding", "f32", (1, 300, 700, 8, 0)),
     barrier("sort_places: read", "embedding", "sort.cuh", 3, "embedding", "f32", (1, 300, 700, 8, 0), quick=True),
     barrier("sort_move", "embedding", "sort.cuh", 5, "embedding", "f32", (1, 300, 700, 8, 0)),
-    barrier("gather_first", "gather", "step.cuh", 1, "gather", "f32", (8, 100, "bytes")),
-    *(barrier(f"mlp: {what}", "mlp", file, nth, "mlp_step", "f32", MLP, quick)
-      for what, file, nth, quick in (("product: a chunk is put", "mlp.cu", 1, False), ("product: it is there", "mlp.cu", 2, True),
-                                     ("product: sums over it", "mlp.cu", 3, False), ("product: sums are there", "mlp.cu", 4, False),
-                                     ("update: weights of a product", "mlp.cu", 5, False), ("update: gradients are there", "mlp.cu", 6, False),
-                                     ("loss_of", "mlp.cu", 7, False), ("grid_wait: the block is there", "grid.h", 3, False),
-                                     ("grid_wait: others are", "grid.h", 4, False))),
-    *(Mutant(f"mlp: {what}", "mlp", "mlp.cu", "grid_wait(gate);", "", "mlp_step", "f32", MLP, nth, quick)
-      for what, nth, quick in (("samples are not waited for", 1, False), ("outputs are not", 2, True), ("gradients are not", 3, False))),
-    *(Mutant(f"grid_wait: no fence {what}", "mlp", "grid.h", "__threadfence();", "", "mlp_step", "f32", MLP, nth)
-      for what, nth in (("before arriving", 1), ("before the gate opens", 2), ("behind it", 3))),
-    Mutant("grid_wait: nobody waits", "mlp", "grid.h", "while (*opened == before)", "while (false)", "mlp_step", "f32", MLP),
-    Mutant("grid_wait: one block too few", "mlp", "grid.h", "gridDim.x - 1) == gridDim.x - 1", "gridDim.x - 2) == gridDim.x - 2", "mlp_step", "f32", MLP),
-    Mutant("mlp: no bound of rows", "mlp", "mlp.cu", "row < rows && col", "col", "mlp_step", "f32", MLP),
-    Mutant("mlp: no bound of k", "mlp", "mlp.cu", "row < rows && col < o.k", "row < rows", "mlp_step", "f32", MLP),
-    Mutant("mlp: no bound of units", "mlp", "mlp.cu", "first + u < width", "true", "mlp_step", "f32", MLP),
-    Mutant("mlp: updated before others have read", "mlp", "mlp.cu", "backward(s, b, m, layer);\n            grid_wait(gate);",
-           "grid_wait(gate);\n            backward(s, b, m, layer);", "mlp_step", "f32", MLP),  # fmt: skip
+    barrier("gather_samples", "gather", "gather.cu", 1, "gather", "f32", (8, 100, "bytes")),
     Mutant("copy_wait: one group too few", "attention_fast", "attention_fast.cuh", "copy_wait<1>", "copy_wait<2>", "attention", "bf16", FAST, quick=True),
     Mutant("write_products: no bound", "attention_fast", "attention_fast.cuh", "if (t < time)", "if (true)", "attention", "bf16", (1, 65, 1, 64, 0)),
     Mutant("load_tile: no bound", "attention_fast", "attention_fast.cuh", "first + r < time", "true", "attention", "bf16", (1, 65, 1, 64, 0)),
@@ -95,7 +77,7 @@ mutants = [
     Mutant("reduce: half the shared memory", "reduce", "reduce.cu", "mine, REDUCE_THREADS)", "mine, REDUCE_THREADS / 2)", "reduce", "f32", (4097,)),
     Mutant("block_reduce: a barrier for half the threads", "mse", "grid.h", "mine[t] = op(mine[t], mine[t + half]);",
            "{ mine[t] = op(mine[t], mine[t + half]); __syncthreads(); }", "mse", "f32", (40, 13)),  # fmt: skip
-    Mutant("gather_first: every thread writes", "gather", "step.cuh", "if (threadIdx.x == 0)", "", "gather", "f32", (8, 100, "bytes")),
+    Mutant("gather_samples: every thread writes", "gather", "gather.cu", "if (threadIdx.x == 0)", "", "gather", "f32", (8, 100, "bytes")),
     Mutant("multiply_rows: without its last lane", "attention_fast", "attention_fast.cuh", "multiply_m16n8k16(c[u].v[j], x[u], y);",
            "if (lane != 31) multiply_m16n8k16(c[u].v[j], x[u], y);", "attention", "bf16", (1, 65, 1, 64, 0)),  # fmt: skip
     Mutant("softmax: the first lanes' maximum", "softmax", "rows.cuh", "int d = WARP / 2; d > 0", "int d = WARP / 2; d > 1", "softmax", "f32", (9, 33)),

@@ -196,22 +196,3 @@ int model_head_loss(struct model *m, struct kctx *ctx, const struct head_target 
         p.grad[k] = grad + m->row[m->row_of[i][k]].offset;
     return m->layer[i].spec->ops->loss(&m->layer[i], ctx, &p, t, ret, err);
 }
-
-bool model_mlp(const struct model *m, struct queued_mlp *ret)
-{
-    *ret = (struct queued_mlp){.width = {(int)shape_len(&m->layer[0].in)}};
-    for (int i = 0; i < m->layers; i++) {
-        const struct layer *l = &m->layer[i];
-        const int n = ret->layers;
-        if (l->alias)
-            continue;
-        if (l->spec->ops != &layer_linear || l->in.sequence || n == QUEUED_MLP_LAYERS ||
-            l->relu == (i == m->layers - 1))
-            return false;
-        ret->width[n + 1] = l->out.channels;
-        ret->weight[n] = (int64_t)m->row[m->row_of[i][0]].offset;
-        ret->bias[n] = l->params > 1 ? (int64_t)m->row[m->row_of[i][1]].offset : -1;
-        ret->layers++;
-    }
-    return ret->layers > 0;
-}

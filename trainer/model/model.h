@@ -153,9 +153,6 @@ int model_pull(struct model *m, struct err *err) MUST_CHECK;
 /* The parameters on the device, for the device's optimizer. */
 struct queued_params model_trained(const struct model *m);
 
-/* Whether the model is linear layers with ReLUs between them, and where their parameters are (rows stays 0). */
-bool model_mlp(const struct model *m, struct queued_mlp *ret);
-
 /* The same network for a second batch at the same time: it shares m's parameters, buffers and scratch, and
  * has its own activations. Free it before m. One thread uses both. */
 struct model *model_twin(const struct model *m, struct err *err) MUST_CHECK;

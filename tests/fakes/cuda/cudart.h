@@ -33,9 +33,6 @@ void fake_cudart_memory(size_t bytes);
 /* Kernels launched so far, cuBLAS's not among them. */
 unsigned long emulate_launches(void);
 
-/* false: blocks and threads in ascending order, the default. */
-void emulate_order(bool descending);
-
 /* Pieces of device memory that nobody has freed. */
 int fake_cudart_pieces(void);
 size_t fake_cudart_bytes(void);

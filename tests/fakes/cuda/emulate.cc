@@ -39,7 +39,7 @@ enum {
     SHARED_BYTES_MAX = 99 * 1024
 };
 
-enum state : unsigned char { READY, WAITS_BLOCK, WAITS_WARP, WAITS_GRID, DONE };
+enum state : unsigned char { READY, WAITS_BLOCK, WAITS_WARP, DONE };
 
 struct copy16 {
     void *to;
@@ -71,20 +71,12 @@ struct shared {
     const void *place;
     size_t bytes;
     void *p;
-    bool taken; /* by a block that has not ended */
 };
 
-/* What a block that waits for others of its grid is taken off with. */
-struct block {
+struct machine {
     std::vector<lane> lanes;
     std::vector<state> is; /* of each lane */
-    size_t done;
-    shared piece[SHARED_MAX];
-    int pieces;
-};
-
-struct machine : block {
-    size_t threads, turn;
+    size_t threads, turn, done;
     std::deque<fiber> fibers;
     std::vector<fiber *> idle; /* the one that ran last is the last: its stack is in the cache */
     fiber home;
@@ -94,6 +86,8 @@ struct machine : block {
     lane *now;
     const std::function<void()> *kernel;
     std::vector<shared> ever;
+    shared piece[SHARED_MAX]; /* of this block */
+    int pieces;
     size_t shared_bytes; /* that the launch requested */
     bool descending;
     unsigned long launches;
@@ -238,10 +232,6 @@ bool release_waiting()
 
 void begin_block()
 {
-    if (m.lanes.size() < m.threads) {
-        m.lanes.resize(m.threads);
-        m.is.resize(m.threads);
-    }
     m.done = 0;
     for (size_t i = 0; i < m.threads; i++) {
         lane *l = &m.lanes[i];
@@ -262,78 +252,32 @@ void poison(const shared *s)
 #endif
 }
 
-bool waits_for_grid()
+void run_block()
 {
-    for (size_t i = 0; i < m.threads; i++)
-        if (m.is[i] != WAITS_GRID)
-            return false;
-    return true;
-}
-
-/* Until it ends: true, or waits for the other blocks. */
-bool run_block()
-{
+    begin_block();
     while (m.done < m.threads) {
         m.turn = 0;
         take_turn(&m.home, next_ready());
-        if (m.done < m.threads && !release_waiting()) {
-            if (waits_for_grid())
-                return false;
+        if (m.done < m.threads && !release_waiting())
             broken("some threads wait at a barrier that others have left behind");
-        }
     }
-    for (int i = 0; i < m.pieces; i++) {
+    for (int i = 0; i < m.pieces; i++)
         poison(&m.piece[i]);
-        for (shared &s : m.ever)
-            s.taken = s.taken && s.p != m.piece[i].p;
-    }
     m.pieces = 0;
-    return true;
-}
-
-void place_block(size_t i, size_t blocks)
-{
-    const dim3 &grid = emulate_at.grid;
-    const size_t b = m.descending ? blocks - 1 - i : i;
-    emulate_at.block =
-        uint3{(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y)};
-}
-
-/* Each block until it waits for the grid, then the next; all of them are there, or none is. */
-void run_together(size_t blocks)
-{
-    std::vector<block> all(blocks);
-    size_t ended = 0;
-
-    for (bool first = true; ended < blocks; first = false) {
-        ended = 0;
-        for (size_t i = 0; i < blocks; i++) {
-            std::swap((block &)m, all[i]);
-            place_block(i, blocks);
-            first ? begin_block() : (void)memset(m.is.data(), READY, m.threads);
-            ended += run_block();
-            std::swap((block &)m, all[i]);
-        }
-        if (ended && ended < blocks)
-            broken("a block has ended for which others of its grid wait");
-    }
 }
 
 shared find_shared(const void *place, size_t bytes)
 {
-    for (shared &s : m.ever)
-        if (s.place == place && s.bytes == bytes && !s.taken) {
-            s.taken = true;
+    for (const shared &s : m.ever)
+        if (s.place == place && s.bytes == bytes)
             return s;
-        }
-    m.ever.push_back(shared{place, bytes, aligned_alloc(16, bytes), true});
+    m.ever.push_back(shared{place, bytes, aligned_alloc(16, bytes)});
     return m.ever.back();
 }
 
 } // namespace
 
-void emulate_run(dim3 grid, dim3 threads, size_t shared_bytes, bool together,
-                 const std::function<void()> &kernel)
+void emulate_run(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void()> &kernel)
 {
     size_t n = (size_t)threads.x * threads.y * threads.z;
     size_t blocks = (size_t)grid.x * grid.y * grid.z;
@@ -342,19 +286,19 @@ void emulate_run(dim3 grid, dim3 threads, size_t shared_bytes, bool together,
     if (n == 0 || n > THREADS_MAX || blocks == 0 || grid.y > (m.grid_y ? m.grid_y : 65535) ||
         grid.z > 65535 || shared_bytes > SHARED_BYTES_MAX)
         broken("a grid that a GPU refuses");
+    if (m.lanes.size() < n) {
+        m.lanes.resize(n);
+        m.is.resize(n);
+    }
     m.threads = n;
     m.kernel = &kernel;
     m.shared_bytes = shared_bytes;
     m.launches++;
-    if (together) {
-        run_together(blocks);
-        return;
-    }
     for (size_t i = 0; i < blocks; i++) {
-        place_block(i, blocks);
-        begin_block();
-        if (!run_block())
-            broken("a block waits for others that may not be there: it was not launched by LAUNCH_TOGETHER");
+        size_t b = m.descending ? blocks - 1 - i : i;
+        emulate_at.block =
+            uint3{(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y)};
+        run_block();
     }
 }
 
@@ -384,11 +328,6 @@ void *emulate_shared_by_launch(const void *place)
 void emulate_wait_block(void)
 {
     wait_for(WAITS_BLOCK);
-}
-
-void emulate_wait_grid(void)
-{
-    wait_for(WAITS_GRID);
 }
 
 void emulate_broken(const char *what)

@@ -1,5 +1,4 @@
-/* emulate.h - CUDA's kernels on the CPU: blocks one after the other (of LAUNCH_TOGETHER: from one grid_wait to the next), a block's threads as
- * fibres that take turns.
+/* emulate.h - CUDA's kernels on the CPU: blocks one after the other, a block's threads as fibres that take turns.
  *
  * A fibre runs until it waits (__syncthreads, a shuffle) or ends. Where threads of a block end while others wait, or
  * lanes of a warp miss a shuffle, the program aborts: on a GPU that is undefined. Shared memory comes from the heap,
@@ -43,7 +42,6 @@ extern struct emulate_place emulate_at;
 void *emulate_shared(const void *place, size_t bytes);
 void *emulate_shared_by_launch(const void *place);
 void emulate_wait_block(void);
-void emulate_wait_grid(void);
 /* Writes the value of this lane, and reads that of lane `from` of the same warp. */
 void emulate_exchange(const void *mine, void *theirs, size_t bytes, unsigned from);
 /* The same of all 32, one behind the other. */
@@ -57,21 +55,21 @@ void emulate_copy_wait(unsigned left);
 
 /* Run now, or record it when the stream is being captured. */
 void emulate_queue(cudaStream_t stream, std::function<void()> work);
-void emulate_run(dim3 grid, dim3 threads, size_t shared_bytes, bool together,
-                 const std::function<void()> &kernel);
+void emulate_run(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void()> &kernel);
 
 /* The most blocks along y that are taken from now on; 0: as many as a GPU takes, the default. */
 extern "C" void emulate_grid_y(unsigned most);
 
-/* together: its blocks may wait for each other. */
+/* false: blocks and threads in ascending order, the default. */
+extern "C" void emulate_order(bool descending);
+
 template <class... P, class... A>
-void emulate_launch(cudaStream_t stream, dim3 grid, dim3 threads, size_t shared_bytes, bool together,
-                    void (*kernel)(P...), A... args)
+void emulate_launch(cudaStream_t stream, dim3 grid, dim3 threads, size_t shared_bytes, void (*kernel)(P...),
+                    A... args)
 {
     std::tuple<P...> kept(args...);
-    emulate_queue(stream, [=] {
-        emulate_run(grid, threads, shared_bytes, together, [=] { std::apply(kernel, kept); });
-    });
+    emulate_queue(stream,
+                  [=] { emulate_run(grid, threads, shared_bytes, [=] { std::apply(kernel, kept); }); });
 }
 
 static inline void __syncthreads(void)

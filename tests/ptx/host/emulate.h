@@ -46,7 +46,7 @@ void ptx_queue(const char *file, cudaStream_t stream, dim3 grid, dim3 threads, s
 }
 
 template <class... P, class... A>
-void ptx_queue_as(const char *file, cudaStream_t stream, dim3 grid, dim3 threads, size_t shared_bytes, bool,
+void ptx_queue_as(const char *file, cudaStream_t stream, dim3 grid, dim3 threads, size_t shared_bytes,
                   void (*kernel)(P...), A... arguments)
 {
     ptx_queue<P...>(file, stream, grid, threads, shared_bytes, kernel, P(arguments)...);

@@ -128,9 +128,6 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     r->classes = (int)(p->pipeline->forward_len / (size_t)r->outputs);
     r->micro = r->stages ? 1 : p->pipeline->o.micro_batches;
     r->sequence = p->feed.part.tokens;
-    if (!r->whole || r->stages || p->pipeline->o.device_comm || r->micro > 1 || r->sequence || !r->labels ||
-        r->outputs > 1 || p->optim->spec.clip > 0 || !model_mlp(r->model, &r->mlp))
-        r->mlp.layers = 0;
     if ((!r->stages && model_to_device(r->model, r->ctx, err)) || take_memory(r, err) ||
         take_scratch(r, err) || resident_windows_take(r, err) ||
         (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||

@@ -36,10 +36,9 @@ struct resident {
     bool labels;     /* targets are labels; else values */
     int outputs;     /* per sample: one, or one per token */
     int classes;
-    int micro;             /* micro-batches per step that are launched one at a time; 1 with `stages` */
-    bool sequence;         /* samples are windows of tokens */
-    bool fresh;            /* the work being queued has not run before */
-    struct queued_mlp mlp; /* a model whose step may be one kernel; no layers: it is not */
+    int micro;     /* micro-batches per step that are launched one at a time; 1 with `stages` */
+    bool sequence; /* samples are windows of tokens */
+    bool fresh;    /* the work being queued has not run before */
 
     struct resident_data train, test;
     struct gather_batch batch;

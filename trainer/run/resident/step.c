@@ -192,38 +192,12 @@ static int queue_finish(struct resident *r, int total, struct err *err)
     return 0;
 }
 
-/* Queue the step as one kernel; false: the device does not take it. */
-static bool queue_as_one(struct resident *r, int rows)
-{
-    const struct queued_params w = model_trained(r->model);
-    struct queued_mlp_step s = {.net = r->mlp,
-                                .gather = r->train.gather,
-                                .batch = r->batch,
-                                .items = r->train_items,
-                                .order = r->order,
-                                .begin = begin_of(r),
-                                .smoothing = r->p.loss.label_smoothing,
-                                .loss = r->loss_sum,
-                                .rule = r->p.optim->spec.ops->rule,
-                                .span = r->span,
-                                .spans = r->p.optim->spans,
-                                .p = w.p,
-                                .m = r->m,
-                                .v = r->v,
-                                .records = r->records};
-
-    s.net.rows = rows;
-    return r->mlp.layers && w.n && queue_mlp_step(r->ctx, &s);
-}
-
 /* Half 0: up to the gradient, or the whole step if it is one graph. Half 1: the rest. With several
  * micro-batches: one of them. */
 int resident_queue_half(struct resident *r, int half, const struct recorded *g, struct err *err)
 {
     if (r->micro > 1)
         return queue_micro(r, g, err);
-    if (queue_as_one(r, g->total))
-        return 0;
     if (half == 0) {
         queue_begin(r);
         if (r->stages ? resident_stages_queue(r, g->total, err) : queue_micro(r, g, err))
