@@ -212,10 +212,22 @@ struct judgement judge_attempt(struct planner *p)
     return j;
 }
 
+/* Whether a pod of another node than the failed one's still seems to run: that node may be dead. */
+static bool runs_elsewhere(const struct planner *p, const struct judgement *j)
+{
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct pod *pod = p->slots[i].pod;
+        if (pod && j->slot->pod && j->verdicts[i].class == VERDICT_NONE &&
+            strcmp(pod->node, j->slot->pod->node) != 0)
+            return true;
+    }
+    return false;
+}
+
 bool judge_may_act(struct planner *p, struct judgement *j)
 {
     bool peer = j->v.class == VERDICT_PEER_LOST;
-    int64_t wait_end = j->first_failure_ms + (peer ? NODE_WAIT_MS : EVIDENCE_WAIT_MS);
+    int64_t wait_end = j->first_failure_ms + (peer && runs_elsewhere(p, j) ? NODE_WAIT_MS : EVIDENCE_WAIT_MS);
 
     if (j->v.class < VERDICT_KILL && !j->all_ended && p->now_ms < wait_end) {
         planner_requeue(p, wait_end);

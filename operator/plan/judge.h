@@ -25,8 +25,8 @@ struct judgement {
  * lost, unless it had exited with 0. */
 struct judgement judge_attempt(struct planner *p);
 
-/* Whether to act on the failure now. False: stronger evidence may follow, within 30 s of first_failure_ms, or 60 s if pods
- * have lost a peer that still seems to run; the job is planned again then. If the node of that peer does not report, the
+/* Whether to act on the failure now. False: stronger evidence may follow, within 30 s of first_failure_ms, or 60 s if a pod has
+ * lost a peer on another node that still seems to run; the job is planned again then. If the node of that peer does not report, the
  * verdict becomes that it was lost. */
 bool judge_may_act(struct planner *p, struct judgement *j);
 
