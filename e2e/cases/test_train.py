@@ -29,7 +29,8 @@ PARAMETERS = {MNIST: 93322, GPT2: 858880}
 
 
 def as_if_nothing_had_been(name, way, data, ns, what=MNIST):
-    """The job has resumed from its newest checkpoint and ends with the weights of an undisturbed one."""
+    """The job has resumed from its newest checkpoint and ends with the weights of an undisturbed one. Returns that checkpoint's step,
+    which is any behind the one that was due when the writer was busy."""
     (begun,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-node-0", ns)
     target = int(begun) + MORE
     calm = f"{name}-calm"
@@ -53,7 +54,7 @@ def test_a_rank_is_killed(ns, data, way):
     assert (end["attempt"], end["backoffCount"]) == (1, 1)
     assert (end["lastFailure"]["pod"], end["lastFailure"]["exitCode"]) == ("hurt-node-1", 137)
     assert sorted(audit("create", "pods", ns)) == ["hurt-node-0"] * 2 + ["hurt-node-1"] * 2
-    assert as_if_nothing_had_been("hurt", way, data, ns) % 10 == 0
+    assert as_if_nothing_had_been("hurt", way, data, ns) > 10  # the second, or a later one
 
 
 @pytest.mark.long
@@ -64,7 +65,7 @@ def test_a_rank_of_a_gpt2_is_killed(ns, data):
     kill_rank(get("ptj", "hurt", ns)["metadata"]["uid"], 3)
     assert ended("hurt", ns)["attempt"] == 1
     assert said(r"batch +\d+/\d+ with val loss: (\S+)", "hurt-node-0", ns)
-    assert as_if_nothing_had_been("hurt", "torchrun", data, ns, what=GPT2) % 10 == 0
+    assert as_if_nothing_had_been("hurt", "torchrun", data, ns, what=GPT2) > 10
 
 
 def unplaced(name, ns):
