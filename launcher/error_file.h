@@ -2,8 +2,8 @@
  * this project's trainer), and copy it to the error file of a parent launcher. agent_report.c calls it.
  *
  * The file is JSON, {"message": {"message": "ValueError: ...", "extraInfo": {"py_callstack": "Traceback ...",
- * "timestamp": "1700000000"}}}, perhaps with "errorCode" beside "extraInfo", or {"message": "...", "timestamp": 1700000000}. The reader takes the first
- * string of each name, at any depth.
+ * "timestamp": "1700000000"}}}, perhaps with "errorCode" beside "extraInfo", or {"message": "...",
+ * "timestamp": 1700000000}. The reader takes the first string of each name, at any depth.
  *
  * Ownership: texts are in the caller's arena.
  * Errors:    a missing file, one larger than ERROR_FILE_BYTES or of another form gives no texts. */

@@ -29,8 +29,8 @@ PARAMETERS = {MNIST: 93322, GPT2: 858880}
 
 
 def as_if_nothing_had_been(name, way, data, ns, what=MNIST):
-    """The job has resumed from its newest checkpoint and ends with the weights of an undisturbed one. Returns that checkpoint's step,
-    which is any behind the one that was due when the writer was busy."""
+    """The job has resumed from its newest checkpoint and ends with the weights of an undisturbed one. Returns that checkpoint's step:
+    a save that comes due while another is written is made at a later step."""
     (begun,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-node-0", ns)
     target = int(begun) + MORE
     calm = f"{name}-calm"

@@ -1,5 +1,5 @@
-/* optim.cu - update parameters: one kernel over the flat buffers, by packs. Operations are rounded as on the CPU (kernels/cpu/isa/optim.c), each where
- * it is there, so both give the same bits: nothing is left for the compiler to fuse.
+/* optim.cu - update parameters: one kernel over the flat buffers, by packs. Operations are rounded as on the CPU
+ * (kernels/cpu/isa/optim.c), each where it is there, so both give the same bits: nothing is left for the compiler to fuse.
  */
 #include "kernels/cuda/vector.cuh"
 

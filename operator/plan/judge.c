@@ -190,8 +190,6 @@ struct judgement judge_attempt(struct planner *p)
         verdicts[i] = v;
         if (v.class == VERDICT_NONE && (s->pod || (s->seen && s->seen->uid)) && !planner_slot_done(s))
             j.all_ended = false; /* a pod that was never created gives no evidence */
-        if (v.class == VERDICT_NONE && s->pod && s->pod->node_lost)
-            j.unreachable = s;
         if (v.class <= VERDICT_SUCCESS)
             continue;
         /* 0: unknown time. Do not wait then, since the wait would begin again in every plan. */
@@ -212,30 +210,27 @@ struct judgement judge_attempt(struct planner *p)
     return j;
 }
 
-/* Whether a pod of another node than the failed one's still seems to run: that node may be dead. */
-static bool runs_elsewhere(const struct planner *p, const struct judgement *j)
-{
-    for (int i = 0; i < p->n_slots; i++) {
-        const struct pod *pod = p->slots[i].pod;
-        if (pod && j->slot->pod && j->verdicts[i].class == VERDICT_NONE &&
-            strcmp(pod->node, j->slot->pod->node) != 0)
-            return true;
-    }
-    return false;
-}
-
 bool judge_may_act(struct planner *p, struct judgement *j)
 {
-    bool peer = j->v.class == VERDICT_PEER_LOST;
-    int64_t wait_end = j->first_failure_ms + (peer && runs_elsewhere(p, j) ? NODE_WAIT_MS : EVIDENCE_WAIT_MS);
+    const struct slot *lost = NULL; /* its pod still seems to run, on a node that does not report */
+    bool elsewhere = false; /* so does one of another node than the failed one's: that node may be dead */
 
+    for (int i = 0; i < p->n_slots && j->v.class == VERDICT_PEER_LOST; i++) {
+        const struct slot *s = &p->slots[i];
+        if (!s->pod || j->verdicts[i].class != VERDICT_NONE)
+            continue;
+        elsewhere = elsewhere || (j->slot->pod && strcmp(s->pod->node, j->slot->pod->node) != 0);
+        if (s->pod->node_lost)
+            lost = s;
+    }
+    int64_t wait_end = j->first_failure_ms + (elsewhere ? NODE_WAIT_MS : EVIDENCE_WAIT_MS);
     if (j->v.class < VERDICT_KILL && !j->all_ended && p->now_ms < wait_end) {
         planner_requeue(p, wait_end);
         return false;
     }
-    if (peer && j->unreachable) {
+    if (lost) {
         j->v = exitcode_node_lost();
-        j->slot = j->unreachable;
+        j->slot = lost;
     }
     return true;
 }

@@ -17,7 +17,6 @@ struct judgement {
      * one is not known; then judge_may_act does not wait. */
     int64_t first_failure_ms;
     bool all_ended;                 /* no pod that was created still runs */
-    const struct slot *unreachable; /* its pod still seems to run, on a node that does not report; or NULL */
     const struct verdict *verdicts; /* one for each slot */
 };
 

@@ -1,15 +1,14 @@
 /* patience.h - a deadline that passes in a test, because that is what it tests: short on a quiet machine, and longer until the
  * machine does meanwhile what comes before it.
  *
- *   int64_t ms = 1000;
- *   while (!it_ends_as_it_should(ms))
- *       ms = patience_grow(ms);
+ *   patience_until(it_ends_as_it_should, 1000);
  */
 #ifndef TK_TESTS_UNIT_PATIENCE_H
 #define TK_TESTS_UNIT_PATIENCE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +23,13 @@ static inline int64_t patience_grow(int64_t ms)
         fail_msg("not even with %d ms", (int)ms);
     print_message("not within %d ms: once more, with %d\n", (int)ms, (int)ms * PATIENCE_GROWS);
     return ms * PATIENCE_GROWS;
+}
+
+/* Tries with longer and longer deadlines until one was long enough. */
+static inline void patience_until(bool (*was_long_enough)(int64_t ms), int64_t ms)
+{
+    while (!was_long_enough(ms))
+        ms = patience_grow(ms);
 }
 
 #endif

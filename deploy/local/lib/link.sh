@@ -25,7 +25,7 @@ link_rules() {
 
 # cut_link WAY: in place of what was cut before.
 cut_link() {
-    iptables-restore --wait 10 --noflush <<END || die "iptables-restore failed; is another firewall holding the tables?"
+    iptables-restore --wait "$HANG_S" --noflush <<END || die "iptables-restore failed; is another firewall holding the tables?"
 *mangle
 :TORCHKEEPER-FROM2 - [0:0]
 :TORCHKEEPER-TO2 - [0:0]
@@ -61,8 +61,8 @@ slow_link() {
     ip route replace default via "$NODE2_ADDRESS" dev "$NODE2" table "$SLOW_TABLE"
     ip rule add dev "$SLOW_DEVICE" lookup "$SLOW_TABLE"
     # Their connections are known from their first way through the packet filter.
-    iptables --wait 10 -t raw -N TORCHKEEPER-SLOW
-    iptables --wait 10 -t raw -A TORCHKEEPER-SLOW -i "$SLOW_DEVICE" -j CT --notrack
+    iptables --wait "$HANG_S" -t raw -N TORCHKEEPER-SLOW
+    iptables --wait "$HANG_S" -t raw -A TORCHKEEPER-SLOW -i "$SLOW_DEVICE" -j CT --notrack
     hook raw PREROUTING TORCHKEEPER-SLOW
     ip route replace "$NODE2_ADDRESS/32" dev "$SLOW_DEVICE" src "$NODE2_HOST_ADDRESS"
     ip route replace "$NODE2_POD_CIDR" dev "$SLOW_DEVICE" src "$NODE2_HOST_ADDRESS"
@@ -80,7 +80,7 @@ unslow_link() {
 
 # remove_chains TABLE: ours.
 remove_chains() {
-    iptables-save -t "$1" | undo_rules "$1" | iptables-restore --wait 10 --noflush
+    iptables-save -t "$1" | undo_rules "$1" | iptables-restore --wait "$HANG_S" --noflush
 }
 
 heal_link() {

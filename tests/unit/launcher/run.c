@@ -2,6 +2,7 @@
 #include "run.h"
 #include "common/cleanup.h"
 #include "common/fsutil.h"
+#include "signals.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -32,12 +33,12 @@ static void become(const struct run *r, const char *const *args, const char *scr
 {
     const struct rlimit no_core = {0, 0};
     const char *words[WORDS_MAX] = {run_torchrun};
-    const int stops[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     int n = 1;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (size_t i = 0; i < ARRAY_LEN(stops); i++)
-        signal(stops[i], stops[i] == run_ignored ? SIG_IGN : SIG_DFL);
+    signals_default();
+    if (run_ignored)
+        signal(run_ignored, SIG_IGN);
     setrlimit(RLIMIT_CORE, &no_core);
     for (; *args && n < WORDS_MAX - 4; args++)
         words[n++] = *args;

@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "crew.h"
 #include "patience.h"
+#include "process_state.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -84,8 +85,7 @@ static bool stopped_rank_is_blamed(int64_t ms)
 static void test_a_stopped_rank(void **state)
 {
     (void)state;
-    for (int64_t ms = 1000; !stopped_rank_is_blamed(ms);)
-        ms = patience_grow(ms);
+    patience_until(stopped_rank_is_blamed, 1000);
 }
 
 /* A rank that ended well, when the other was stopped, does nothing any more; the rest hangs. False: its end was not noticed. */
@@ -111,8 +111,7 @@ static bool rest_is_blamed(int64_t ms)
 static void test_others_have_ended(void **state)
 {
     (void)state;
-    for (int64_t ms = 1000; !rest_is_blamed(ms);)
-        ms = patience_grow(ms);
+    patience_until(rest_is_blamed, 1000);
 }
 
 /* Ranks that give a sign every tenth of a second, and last longer than the limit. */
@@ -158,8 +157,7 @@ static bool output_is_a_sign(int64_t ms)
 static void test_output_is_a_sign(void **state)
 {
     (void)state;
-    for (int64_t ms = 2000; !output_is_a_sign(ms);)
-        ms = patience_grow(ms);
+    patience_until(output_is_a_sign, 2000);
 }
 
 /* So is a change of the progress file, of a rank that does nothing else for longer than the limit, whether anybody can request it
@@ -189,8 +187,7 @@ static bool progress_file_is_a_sign(int64_t ms)
 static void test_the_progress_file_is_a_sign(void **state)
 {
     (void)state;
-    for (int64_t ms = 2000; !progress_file_is_a_sign(ms);)
-        ms = patience_grow(ms);
+    patience_until(progress_file_is_a_sign, 2000);
 }
 
 /* What goes to files only still goes there, and nowhere else. */
@@ -225,22 +222,6 @@ static void test_other_ends(void **state)
     run_expect(RUN_ARGS("--nproc-per-node=2"), "[ $RANK = 1 ] && exit 7; exec sleep 1000", 7, NULL);
 }
 
-/* The state of a process, as /proc gives it, and the CPU time that it has used. */
-static char state_of(pid_t pid, long *ticks)
-{
-    char path[64], text[512] = "", state = 0;
-    long user = 0, system = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    cleanup_fclose FILE *f = fopen(path, "re");
-    const char *at = f && fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
-    if (!at ||
-        sscanf(at, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld %ld", &state, &user, &system) != 3)
-        return 0;
-    *ticks = user + system;
-    return state;
-}
-
 /* Until Python, whose number the file has, is in the state for good: it asks for nothing else before. A loop is one that has used
  * some CPU time since. False: the run is over. */
 static bool wait_state(const struct run *r, char want)
@@ -250,7 +231,7 @@ static bool wait_state(const struct run *r, char want)
     if (!run_wait_file(r, "python"))
         return false;
     for (int seen = 0; seen < 3; usleep(10000)) {
-        const char state = state_of(run_read_number(r, "python"), &ticks);
+        const char state = process_state(run_read_number(r, "python"), &ticks);
         begin = begin < 0 ? ticks : begin;
         seen = state == want && (want != 'R' || ticks > begin + 3) ? seen + 1 : 0;
         if (!run_runs(r))
@@ -331,8 +312,7 @@ static bool python_is_blamed(int64_t ms)
 static void test_python(void **state)
 {
     (void)state;
-    for (int64_t ms = 2000; !python_is_blamed(ms);)
-        ms = patience_grow(ms);
+    patience_until(python_is_blamed, 2000);
 }
 
 /* Two nodes: the one with the rank at fault ends with 138, the other with 140, and both name it, whatever restarts are left. The other
@@ -366,8 +346,7 @@ static bool rank_of_another_node_is_blamed(int64_t ms)
 static void test_two_nodes(void **state)
 {
     (void)state;
-    for (int64_t ms = 1000; !rank_of_another_node_is_blamed(ms);)
-        ms = patience_grow(ms);
+    patience_until(rank_of_another_node_is_blamed, 1000);
 }
 
 /* Node 1 has been quiet all the time when node 0 ends well, and continues for half of the limit. False: a rank was ended that
@@ -396,8 +375,7 @@ static bool end_of_a_node_is_a_sign(int64_t ms)
 static void test_the_end_of_a_node_is_a_sign(void **state)
 {
     (void)state;
-    for (int64_t ms = 4000; !end_of_a_node_is_a_sign(ms);)
-        ms = patience_grow(ms);
+    patience_until(end_of_a_node_is_a_sign, 4000);
 }
 
 int main(int argc, char **argv)

@@ -239,8 +239,7 @@ static bool name_does_not_resolve(int64_t ms)
 static void test_a_name_that_does_not_resolve(void **state)
 {
     (void)state;
-    for (int64_t ms = 6000; !name_does_not_resolve(ms);)
-        ms = patience_grow(ms);
+    patience_until(name_does_not_resolve, 6000);
 }
 
 /* Connections of others to this port of 127.0.0.1. */
@@ -290,8 +289,7 @@ static bool node_is_too_many(int64_t rest_ms)
 static void test_a_node_too_many(void **state)
 {
     (void)state;
-    for (int64_t ms = 200; !node_is_too_many(ms);)
-        ms = patience_grow(ms);
+    patience_until(node_is_too_many, 200);
 }
 
 #define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -476,8 +474,7 @@ static bool nodes_come_and_go(int64_t join_ms)
 static void test_nodes_come_and_go(void **state)
 {
     (void)state;
-    for (int64_t ms = 3000; !nodes_come_and_go(ms);)
-        ms = patience_grow(ms);
+    patience_until(nodes_come_and_go, 3000);
 }
 
 /* Logs, prefixes and orphans belong to each node, and begin again in each round. */

@@ -127,8 +127,7 @@ static bool is_there_after_a_moment(int64_t silence_ms)
 static void test_for_a_moment(void **state)
 {
     (void)state;
-    for (int64_t ms = 4000; !is_there_after_a_moment(ms);)
-        ms = patience_grow(ms);
+    patience_until(is_there_after_a_moment, 4000);
 }
 
 static void test_for_good(void **state)

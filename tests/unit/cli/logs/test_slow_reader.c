@@ -10,6 +10,7 @@
 #include "cli/logs/follow.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "process_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,20 +185,8 @@ static void test_lines_of_a_deleted_pod(void **state)
 /* Until it has written what it had, and waits for the server: its clock is not looked at any more then. */
 static void await_sleep(pid_t pid)
 {
-    char path[64], text[512];
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    for (;;) {
-        FILE *f = fopen(path, "re");
-        assert_non_null(f);
-        const size_t n = fread(text, 1, sizeof(text) - 1, f);
-        fclose(f);
-        text[n] = '\0';
-        const char *state = strrchr(text, ')'); /* behind the program's name */
-        if (state && (state[2] == 'S' || state[2] == 'Z'))
-            return;
-        usleep(200);
-    }
+    for (char state; (state = process_state(pid, NULL)) != 'S' && state != 'Z'; usleep(200))
+        assert_int_not_equal(state, 0);
 }
 
 /* The pod is deleted, and its kubelet sends on: a line within each silence that is waited for. */

@@ -7,6 +7,7 @@
 #include "common/contract.h"
 #include "common/fsutil.h"
 #include "launcher/run.h"
+#include "process_state.h"
 #include "trainer/small_data.h"
 #include "trainer/state/files/ckpt_dir.h"
 
@@ -15,10 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { POLLS_MAX = 100000, POLL_MS = 2, SAVE_STEPS = 20 };
+enum { POLLS_MAX = 100000, POLL_US = 2000, SAVE_STEPS = 20 };
 
 /* 3.6 MB per checkpoint, whose writing takes several steps. One rank takes 16 steps per epoch, two take 8: so an older attempt of one
  * rank has other weights than a newer one of two. */
@@ -121,37 +121,21 @@ static int64_t newest(void)
 
 static void wait_for_step(int64_t step)
 {
-    const struct timespec poll = {.tv_nsec = POLL_MS * 1000000L};
-
     for (int i = 0; i < POLLS_MAX && newest() < step; i++)
-        nanosleep(&poll, NULL);
+        usleep(POLL_US);
     if (newest() < step)
         fail_msg("no checkpoint of step %d, the newest one is of %d", (int)step, (int)newest());
-}
-
-/* 'R', 'S', 'T', ...: as /proc/PID/stat has it. */
-static char state_of(pid_t pid)
-{
-    char path[64];
-    cleanup_buf struct buf text = BUF_INIT(4096);
-    struct err err;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    if (fs_read(path, &text, &err))
-        fail_msg("%s", err.msg);
-    return strrchr(buf_str(&text), ')')[2];
 }
 
 /* The process of the older attempt, when it has stopped in a write. */
 static pid_t stopped_in_a_write(const struct run *r)
 {
-    const struct timespec poll = {.tv_nsec = POLL_MS * 1000000L};
-
     assert_true(run_wait_file(r, "pid.0"));
     const pid_t pid = run_read_number(r, "pid.0");
-    for (int i = 0; i < POLLS_MAX && state_of(pid) != 'T'; i++)
-        nanosleep(&poll, NULL);
-    if (state_of(pid) != 'T')
+    char state;
+    for (int i = 0; (state = process_state(pid, NULL)) && state != 'T' && i < POLLS_MAX; i++)
+        usleep(POLL_US);
+    if (state != 'T')
         fail_msg("%d did not stop, its newest checkpoint is of step %d", (int)pid, (int)newest());
     return pid;
 }

@@ -91,8 +91,7 @@ static bool stopped_rank_is_blamed(int64_t limit_ms)
 static void test_a_rank_that_is_stopped(void **state)
 {
     (void)state;
-    for (int64_t ms = 2000; !stopped_rank_is_blamed(ms);)
-        ms = patience_grow(ms);
+    patience_until(stopped_rank_is_blamed, 2000);
 }
 
 static bool goes_on_without_output(int64_t limit_ms)
@@ -114,8 +113,7 @@ static bool goes_on_without_output(int64_t limit_ms)
 static void test_steps_are_a_sign(void **state)
 {
     (void)state;
-    for (int64_t ms = 2000; !goes_on_without_output(ms);)
-        ms = patience_grow(ms);
+    patience_until(goes_on_without_output, 2000);
 }
 
 int main(int argc, char **argv)
