@@ -28,16 +28,16 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[3]))
 import ports  # noqa: E402
 
-NODES, BATCH, LIMIT_S = 6, 4, 1200
+NODES, BATCH, BLOCK, LIMIT_S = 6, 4, 16, 1200
 MODEL = """name: walk
 model:
-  gpt2: {vocab: 256, block_size: 64, n_layer: 2, n_head: 2, n_embd: 64}
+  gpt2: {vocab: 256, block_size: %d, n_layer: 1, n_head: 2, n_embd: 16}
 loss: cross_entropy
 optimizer: {type: adamw, lr: 1.0e-30}
 schedule: {type: step, per: step, every: 1, gamma: 0.9999}
 data: {format: tokens, train: "*.txt"}
 defaults: {epochs: 1000000, batch_size: %d, seed: 3, sampler_seed: 5}
-""" % BATCH
+""" % (BLOCK, BATCH)
 SAMPLES = 602  # no multiple of BATCH nor of most numbers of ranks
 STEPS = -(-SAMPLES // BATCH)  # of an epoch of one rank
 
@@ -212,7 +212,7 @@ def main():
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="elastic-walk-", dir=memory) as folder:
         pathlib.Path(folder, "walk.yaml").write_text(MODEL)
-        pathlib.Path(folder, "text.txt").write_bytes(random.Random(1).randbytes(64 * SAMPLES + 1))
+        pathlib.Path(folder, "text.txt").write_bytes(random.Random(1).randbytes(BLOCK * SAMPLES + 1))
         undisturbed = Undisturbed(args, folder)
         for _ in range(args.walks):
             subprocess.run(["rm", "-rf", f"{folder}/ck"], check=True)
