@@ -66,7 +66,7 @@ test-nodes: ## lost, cut and drained nodes: training jobs on two local nodes (ro
 test-big: build ## exports and checkpoints beyond 4 GiB, opened by torch (10 GB of disk and of memory)
 	@PYTHON='$(PYTHON)' tests/big/run.sh
 
-check: ## the quick part of test: style, unit tests three ways (as shipped, sanitized and counted, threads), no root; T=cli/why: only those unit tests
+check: ## the quick part of test: style and unit tests as shipped, no root; T=cli/why: only those unit tests
 	@scripts/test.sh $(if $(T),--only '$(T)',--unit)
 
 build: ## compile operator, launcher and trainer into build/release/bin

@@ -2,7 +2,8 @@
 # test.sh - every test: style, unit tests by gcc as shipped, by clang under sanitizers with what they cover and under
 # ThreadSanitizer; beside them API servers of the oldest and the newest Kubernetes, and as root, beside these, the real one in
 # between. What takes longer is in test-long.sh.
-#   scripts/test.sh [--unit | --only WHAT]      # WHAT: the folder or name of unit tests, such as cli/why
+#   scripts/test.sh --unit        only style and all unit tests as shipped
+#   scripts/test.sh --only WHAT   only the unit tests of a folder or of a name, such as cli/why
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -27,9 +28,10 @@ compile() {
     }
 }
 
+# units LEFT-OUT: the labels of those that are not run.
 units() {
     say "unit tests: release"
-    scripts/side-by-side.sh build/release -LE "long|once" --output-on-failure
+    scripts/side-by-side.sh build/release -LE "$1" --output-on-failure
 }
 
 # The unit tests whose names begin with WHAT, and only what they need is built.
@@ -144,16 +146,23 @@ if [ "${1:-}" = --only ]; then
 fi
 trap stop_begun EXIT
 export WITH_CUDA=${WITH_CUDA:-on}
+if [ "${1:-}" = --unit ]; then
+    stage packages scripts/deps.sh build test cuda metrics
+    stage style style
+    stage "build: release" compile
+    stage "units: release" units long
+    stages+=("$SECONDS in all")
+    table
+    exit
+fi
 stage packages scripts/deps.sh build test coverage cuda metrics
-[ "${1:-}" = --unit ] || stage "more packages" begin_preparing
+stage "more packages" begin_preparing
 stage style style
 stage "build: release" compile
-if [ "${1:-}" != --unit ]; then
-    begin servers servers
-    begin cluster cluster
-    renice -n 10 $$ >/dev/null
-fi
-stage "units: release" units
+begin servers servers
+begin cluster cluster
+renice -n 10 $$ >/dev/null
+stage "units: release" units "long|once"
 begin races races # few, and most of them wait
 stage "units: sanitized and counted, with its build" scripts/coverage.sh
 waited=$SECONDS
