@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 cluster_up() {
-    local started=$EPOCHREALTIME STARTED=()
+    local started=$EPOCHREALTIME STARTED=() others
     if everything_is_well; then
         say "already up and healthy; KUBECONFIG=$ADMIN_CONF"
         return
@@ -10,10 +10,13 @@ cluster_up() {
     preflight
     if [ "$NODES" = 1 ] && [ "$(cat -- "$RUN/nodes" 2>/dev/null)" = 2 ]; then die "this cluster has two nodes: run $0 down first"; fi
     build_tools
+    others=$(cat -- "$RUN/tools" 2>/dev/null) || others=$TOOLS
+    [ "$others" = "$TOOLS" ] || say "this cluster runs the programs of $others: its parts restart with those of $TOOLS; pods and objects stay"
     rm -f -- "$RUN/up"
     mkdir -p -- "$RUN" "$STATE"
     : >"$STATE_MARK"
     printf '%s\n' "$STATE" >"$RUN/state"
+    printf '%s\n' "$TOOLS" >"$RUN/tools"
     printf '%s\n' "$NODES" >"$RUN/nodes"
     printf '%s\n' "$TIMERS" >"$RUN/timers"
     heal_link
