@@ -398,9 +398,9 @@ static void on_job(void *ctx, const cJSON *object)
         see_job(f, job);
 }
 
-static void on_job_gone(void *ctx, const char *ns, const char *name)
+static void on_job_gone(void *ctx, const cJSON *object)
 {
-    (void)ns, (void)name;
+    (void)object;
     see_deleted(ctx);
     print_soon(ctx);
 }
@@ -431,8 +431,8 @@ static void on_state(void *ctx)
     f->is_lost = t->since_ms;
 }
 
-static const struct jobfeed_pods PODS = {
-    .list_begin = on_pods_begin, .list_end = on_pods_end, .pod = on_pod, .removed = on_pod_gone};
+static const struct jobfeed_sink PODS = {
+    .list_begin = on_pods_begin, .list_end = on_pods_end, .object = on_pod, .removed = on_pod_gone};
 
 static int status_of(const struct follow *f, struct err *err)
 {
@@ -470,11 +470,11 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     f->watch = jobfeed_new(&(struct jobfeed_options){.session = s,
                                                      .ns = s->ns,
                                                      .name = f->name,
+                                                     .jobs = {.list_begin = on_list_begin,
+                                                              .list_end = on_list_end,
+                                                              .object = on_job,
+                                                              .removed = on_job_gone},
                                                      .pods = &PODS,
-                                                     .list_begin = on_list_begin,
-                                                     .list_end = on_list_end,
-                                                     .job = on_job,
-                                                     .removed = on_job_gone,
                                                      .state = on_state,
                                                      .failed = on_fatal,
                                                      .ctx = f});

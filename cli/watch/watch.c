@@ -149,9 +149,11 @@ static void gone(void *ctx, const struct board_job *j)
     end_with_job(w, -1);
 }
 
-static void on_removed(void *ctx, const char *ns, const char *name)
+static void on_removed(void *ctx, const cJSON *object)
 {
     struct watch *w = ctx;
+    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
+    const char *ns = json_str(meta, "namespace"), *name = json_str(meta, "name");
     const struct board_job *j = board_find(&w->board, ns, name);
 
     if (j)
@@ -356,6 +358,7 @@ static int read_options(struct watch *w, const struct args *a, struct err *err)
 
 static void prepare(struct watch *w, const struct args *a, const char *what)
 {
+    static const struct jobfeed_sink EVENTS = {.object = on_event};
     const bool all = args_has(a, "all-namespaces");
 
     w->display.loop = w->session->loop;
@@ -376,12 +379,11 @@ static void prepare(struct watch *w, const struct args *a, const char *what)
                                                     .ns = all ? NULL : w->session->ns,
                                                     .name = w->name,
                                                     .label_selector = args_text(a, "selector", NULL),
-                                                    .events = w->on_terminal && !w->once,
-                                                    .list_begin = on_list_begin,
-                                                    .list_end = on_list_end,
-                                                    .job = on_job,
-                                                    .removed = on_removed,
-                                                    .event = on_event,
+                                                    .jobs = {.list_begin = on_list_begin,
+                                                             .list_end = on_list_end,
+                                                             .object = on_job,
+                                                             .removed = on_removed},
+                                                    .events = w->on_terminal && !w->once ? &EVENTS : NULL,
                                                     .state = on_state,
                                                     .failed = on_failed,
                                                     .ctx = w});
