@@ -215,6 +215,11 @@ static const char *fill(const struct why_facts *f, const struct finding *g, cons
         {"{limit}", limit_of(f->job, g->pod, a)},
         {"{subject}", cause_subject(c, g, a)},
         {"{with}", f->options},
+        {"{edit}",
+         arena_printf(a,
+                      "A template that is corrected before all pods ran is taken at once: kubectl edit "
+                      "ptj %s -n %s%s",
+                      f->job->name, f->job->ns, f->options)},
     };
     const char *out = "";
 
@@ -333,8 +338,13 @@ static const char *log_of(const struct finding *g, struct arena *a)
 
 struct answer answer_of(const struct why_facts *f, struct arena *a)
 {
-    struct answer w = {
-        .finding = finding_of(f, a), .subject = "", .detail = "", .operator_next = "", .then = "", .log = ""};
+    struct answer w = {.causes = causes_read(a),
+                       .finding = finding_of(f, a),
+                       .subject = "",
+                       .detail = "",
+                       .operator_next = "",
+                       .then = "",
+                       .log = ""};
     const struct finding *g = &w.finding;
 
     add_notes(&w, f, a);
@@ -345,7 +355,7 @@ struct answer answer_of(const struct why_facts *f, struct arena *a)
         w.todo = healthy.todo;
         return w;
     }
-    w.cause = cause_of(g);
+    w.cause = cause_of(w.causes, g, a);
     w.subject = cause_subject(w.cause, g, a);
     w.summary = summary(f, &w, a);
     w.operator_next = fill(f, g, w.cause, next_of(f, g, w.cause, a), a);

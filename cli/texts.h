@@ -1,0 +1,8 @@
+/* texts.h - files of this folder that are part of the program, each with a NUL at its end (cmake/embed.cmake). */
+#ifndef TK_CLI_TEXTS_H
+#define TK_CLI_TEXTS_H
+
+extern const char causes_yaml[];
+extern const char completion_bash[], completion_zsh[], completion_fish[];
+
+#endif
