@@ -60,6 +60,14 @@ cJSON *convert_object(cJSON *parent, const char *key);
 /* Copy a member that is set, under another name. */
 void convert_copy(cJSON *to, const char *key, const struct json_at *from);
 
+/* losses_members, and copy those that the table calls LOSSES_SAME into parent's member `key`, or with NULL into parent itself. */
+void convert_members(struct conversion *c, const struct json_at *from, const struct losses_field *fields,
+                     cJSON *parent, const char *key);
+
+/* suspend and managedBy, which Kubeflow's own controller has as `manager`. */
+int convert_control(struct conversion *c, const struct json_at *from, const char *manager,
+                    struct err *err) MUST_CHECK;
+
 /* The variable in a container's env; NULL: there is none. */
 cJSON *convert_variable(const cJSON *container, const char *name);
 
