@@ -268,7 +268,7 @@ static void draw_progress(struct drawing *d, const struct board_job *j)
         cell(d, COLUMN_BAR, j->phase == JOB_RUNNING ? GREEN : DIM,
              bars_progress(p->percent, d->width[COLUMN_BAR], d->s->unicode, bar));
         cell(d, COLUMN_PERCENT, NULL, summary);
-        cell(d, COLUMN_LEFT, NULL, p->eta_s >= 0 && !ended ? span_text(p->eta_s, left) : "");
+        cell(d, COLUMN_LEFT, NULL, p->eta_s >= 0 && !ended ? span_text(p->eta_s, false, left) : "");
     } else {
         across(d, COLUMN_BAR, COLUMN_LEFT, NULL, summary);
     }
@@ -296,7 +296,7 @@ static void event_text(const struct drawing *d, const struct board_job *j, char 
 
     to[0] = '\0';
     if (j->event.time_ms)
-        snprintf(to, size, "%s ago %s", span_text((d->s->now_ms - j->event.time_ms) / 1000, ago),
+        snprintf(to, size, "%s ago %s", span_text((d->s->now_ms - j->event.time_ms) / 1000, false, ago),
                  j->event.text);
 }
 
@@ -307,7 +307,7 @@ static void draw_job(struct drawing *d, const struct board_job *j, bool selected
     if (j->restarts)
         snprintf(restarts, sizeof(restarts), "%d", (int)j->restarts);
     if (j->created_ms)
-        span_text((d->s->now_ms - j->created_ms) / 1000, age);
+        span_text((d->s->now_ms - j->created_ms) / 1000, false, age);
     event_text(d, j, event, sizeof(event));
     draw_name(d, j, selected);
     cell(d, COLUMN_PHASE, style_of(j->phase), j->phase == JOB_NONE ? "-" : job_phase_name(j->phase));

@@ -1,6 +1,7 @@
 /* whyjson.c - write the answer of `kubectl ptj why` as one JSON object. */
 #include "cli/why/whyjson.h"
 
+#include "cli/watch/record.h"
 #include "cli/why/answer.h"
 #include "common/clock.h"
 
@@ -94,24 +95,12 @@ static void put_pods(cJSON *o, const struct why_facts *f, const struct yaml_tree
     }
 }
 
-static void put_failures(cJSON *o, const struct jobstatus *st)
+static void put_failures(cJSON *o, const cJSON *status)
 {
-    cJSON *list = st->n_failures ? cJSON_AddArrayToObject(o, "failures") : NULL;
+    const cJSON *failures = json_find(status, (const char *[]){"failures", NULL}), *failure;
+    cJSON *list = cJSON_GetArraySize(failures) ? cJSON_AddArrayToObject(o, "failures") : NULL;
 
-    for (int i = st->n_failures - 1; i >= 0; i--) {
-        const struct failure *e = &st->failures[i];
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, item);
-        put_text(item, "pod", e->pod);
-        put_text(item, "node", e->node);
-        put_known(item, "rank", e->rank, e->rank >= 0);
-        put_known(item, "exitCode", e->exit_code, e->exit_code >= 0);
-        put_known(item, "signal", e->signal, e->signal > 0);
-        put_text(item, "reason", e->reason);
-        put_text(item, "message", e->message);
-        put_time(item, "time", e->time_ms);
-        put_known(item, "attempt", e->attempt, true);
-    }
+    cJSON_ArrayForEach(failure, failures) cJSON_InsertItemInArray(list, 0, record_failure(failure));
 }
 
 static void put_job(cJSON *o, const struct why_facts *f)
@@ -154,7 +143,7 @@ cJSON *whyjson_of(const struct why_facts *f)
     put_text(next, "operator", w.operator_next);
     put_text(next, "user", w.then[0] ? arena_printf(&a, "%s\n%s", w.todo, w.then) : w.todo);
     put_pods(o, f, w.causes, &a);
-    put_failures(o, &f->job->status);
+    put_failures(o, f->job->status_tree);
     for (int i = 0; i < f->n_gaps; i++)
         gaps[i] = f->gaps[i];
     put_sentences(o, "notes", w.notes, w.n_notes);
