@@ -36,13 +36,7 @@ const struct verb VERB_COMPLETION = {
     .operands_max = 1,
     .words = SHELLS,
     .summary = "print the script that completes kubectl-ptj in bash, zsh or fish",
-    .about = "For bash: `source <(kubectl ptj completion bash)` in ~/.bashrc. For zsh: the same with zsh "
-             "behind compinit in ~/.zshrc, or the output as _kubectl-ptj in a folder of $fpath. For fish: "
-             "the output as kubectl-ptj.fish in ~/.config/fish/completions.\n"
-             "`kubectl ptj` itself is completed by kubectl's own completion, which calls the program "
-             "kubectl_complete-ptj; `make install` puts it beside kubectl-ptj.\n"
-             "Completion reads names of jobs from the API server, for PTJ_COMPLETION_SECONDS at most "
-             "(default: 2).",
+    .about = completion_txt,
     .examples = EXAMPLES,
     .offline = true,
     .run = run,

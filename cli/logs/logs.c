@@ -6,6 +6,7 @@
 #include "cli/shown.h"
 #include "cli/span.h"
 #include "cli/terminal.h"
+#include "cli/texts.h"
 #include "cli/usage.h"
 #include "common/buf.h"
 #include "common/clock.h"
@@ -256,21 +257,7 @@ const struct verb VERB_LOGS = {
     .options = OPTIONS,
     .examples = EXAMPLES,
     .summary = "print the logs of all pods of a job, merged in order of time",
-    .about =
-        "Prints the lines of the training containers, each behind the name of its pod. `logs` waits for "
-        "pods that do not run yet, continues after restarts and after a lost connection, and ends with "
-        "the job.\n"
-        "--grep prints only the lines that match. --container prints another container of each pod, for "
-        "example a sidecar or an init container; pods without it are passed over.\n"
-        "`logs` reads 64 pods at once. For a larger job choose pods by --rank or --pod. Ranks follow the "
-        "order of replicaSpecs and indices with the operator's own launcher, with rdzvBackend static, and "
-        "without torchrun; while an elastic job lacks a pod, the pods behind it have lower ranks. The "
-        "torchrun of an image assigns ranks in its rendezvous, in another order: then `logs` refuses "
-        "--rank.\n"
-        "The operator deletes the pods of an earlier attempt, and their logs with them. --previous prints "
-        "the excerpts saved in the job's status.\n"
-        "Exit status: 0 when the job succeeded, 1 when it failed or a log could not be read. With "
-        "--no-follow and --previous: 0 when everything was read.",
+    .about = logs_txt,
     .check = check_logs,
     .run = run_logs,
 };

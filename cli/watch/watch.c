@@ -4,6 +4,7 @@
 #include "cli/say.h"
 #include "cli/span.h"
 #include "cli/terminal.h"
+#include "cli/texts.h"
 #include "cli/usage.h"
 #include "cli/watch/changes.h"
 #include "cli/watch/pages.h"
@@ -457,27 +458,7 @@ const struct verb VERB_WATCH = {
     .operands_max = 1,
     .words = VERB_JOBS,
     .summary = "follow all jobs, or one, as they train",
-    .about =
-        "On a terminal watch draws a table and updates it: phase, pods ready, progress, time left, loss (the "
-        "sparkline has the values seen since watch began), restarts, age and last event of each job. Running "
-        "jobs come first. The arrow keys, j and k select a job, Enter or w runs `why` for it, l follows its "
-        "logs, q and Esc go back. In the table q or Ctrl-C ends watch and leaves the last table.\n"
-        "Into a pipe or file watch writes a line for each change of a job: phase, reason, restart, progress "
-        "every 10 percent or minute, end.\n"
-        "With -o json each line is one JSON object, with fields of the job's metadata and status: "
-        "time, namespace, name, uid, creationTimestamp, phase, reason, ready, "
-        "attempt, restarts, startTime, completionTime, progress, lastFailure (pod, node, rank, exitCode, "
-        "signal, reason, message, time, attempt). A field without a value is absent; time is that of the "
-        "line. The last line of a deleted job has deleted: true. `watch -o json --once` prints a line per "
-        "job.\n"
-        "With NAME watch ends when the job has ended. --until is for scripts: with --until=running watch "
-        "also ends when all pods run. A job that does not exist is an error at once; with --timeout watch "
-        "waits for it. On a terminal the time of --timeout begins with the first answer of the API server, "
-        "since "
-        "kubectl may ask for a password before.\n"
-        "If the connection is lost, watch says so and reconnects.\n"
-        "Exit status: 0; with NAME 1 when the job failed or was deleted; with --until the exit code of the "
-        "rank that failed, or 1 if it has none, and 124 when the time is over.",
+    .about = watch_txt,
     .options = OPTIONS,
     .examples = EXAMPLES,
     .check = check,
