@@ -77,9 +77,7 @@ struct follow {
     struct trainjob *job;
     char *name; /* outlives each decoded job */
     struct jobfeed *watch;
-    struct merge *merge;
     struct feeds feeds;
-    struct feed_sink sink;
     struct kube_loop_task printing;
     struct kube_loop_timer print_again, lingering;
     bool synced, deleted, finished;
@@ -133,12 +131,11 @@ static bool print_lines(struct follow *f, int64_t now_ms)
     struct merge_line line;
     struct err impossible;
 
-    while (merge_next(f->merge, now_ms, &line)) {
+    while (merge_next(f->feeds.merge, now_ms, &line)) {
         if (!view_wants(f->options->view.grep, line.text))
             continue;
         buf_clear(&out);
-        (void)view_line(&out, &f->options->view, feeds_label(&f->feeds, line.stream), line.stream, &line,
-                        &impossible);
+        (void)view_line(&out, &f->options->view, f->feeds.of[line.stream].label, &line, &impossible);
         /* Of a line-buffered stream fwrite may count what it failed to write. */
         if (fwrite(out.data, 1, out.len, stdout) != out.len || ferror(stdout))
             return false;
@@ -161,12 +158,12 @@ static void print(void *ctx)
         return;
     }
     feeds_release(&f->feeds);
-    f->sink.blocked_ms += clock.mono_ms(clock.ctx) - began_ms;
-    const int64_t due_ms = merge_due_ms(f->merge, now_ms);
+    f->feeds.blocked_ms += clock.mono_ms(clock.ctx) - began_ms;
+    const int64_t due_ms = merge_due_ms(f->feeds.merge, now_ms);
     if (due_ms != INT64_MAX)
         kube_loop_timer_set(f->session->loop, &f->print_again, due_ms);
     if (f->synced && (f->finished || f->deleted || !f->options->follow) && feeds_done(&f->feeds) &&
-        merge_is_empty(f->merge))
+        merge_is_empty(f->feeds.merge))
         kube_loop_stop(f->session->loop);
 }
 
@@ -454,15 +451,20 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
 {
     struct follow *f = memory_must(calloc(1, sizeof(*f)));
 
-    *f = (struct follow){.session = s, .options = o, .job = job, .merge = merge_new()};
+    *f = (struct follow){.session = s,
+                         .options = o,
+                         .job = job,
+                         .feeds = {.session = s,
+                                   .merge = merge_new(),
+                                   .tail = o->tail,
+                                   .since_s = o->since_s,
+                                   .ctx = f,
+                                   .moved = on_moved,
+                                   .trouble = on_trouble,
+                                   .fatal = on_fatal}};
     f->attempt = job->status.attempt;
     f->finished = jobstatus_finished(&job->status);
-    f->sink = (struct feed_sink){.ctx = f, .moved = on_moved, .trouble = on_trouble, .fatal = on_fatal};
     f->notes.once = !o->follow;
-    f->feeds.session = s;
-    f->feeds.merge = f->merge;
-    f->feeds.options = &o->feed;
-    f->feeds.sink = &f->sink;
     f->printing = (struct kube_loop_task){.run = print, .ctx = f};
     f->print_again = (struct kube_loop_timer){.fire = print, .ctx = f};
     f->lingering = (struct kube_loop_timer){.fire = linger_no_more, .ctx = f};
@@ -486,7 +488,7 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     kube_loop_timer_cancel(s->loop, &f->print_again);
     kube_loop_timer_cancel(s->loop, &f->lingering);
     kube_loop_task_cancel(s->loop, &f->printing);
-    merge_free(f->merge);
+    merge_free(f->feeds.merge);
     trainjob_free(f->job);
     free(f->name);
     free(f);

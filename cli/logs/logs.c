@@ -83,7 +83,7 @@ enum { CONTAINER_NAME_MAX = 63 };
 static struct follow_options defaults(void)
 {
     return (struct follow_options){
-        .feed.tail = -1,
+        .tail = -1,
         .follow = true,
         .view = {.colours = terminal_of(STDOUT_FILENO).colours, .safe = isatty(STDOUT_FILENO)}};
 }
@@ -119,9 +119,9 @@ static int read_options(const struct args *a, struct follow_options *o, struct e
     if (args_has(a, "rank") && ranks_parse(args_text(a, "rank", ""), &o->ranks, err) < 0)
         return -1;
     o->ranks.pod = args_text(a, "pod", NULL);
-    if (args_has(a, "since") && span_parse("since", args_text(a, "since", ""), &o->feed.since_s, err) < 0)
+    if (args_has(a, "since") && span_parse("since", args_text(a, "since", ""), &o->since_s, err) < 0)
         return -1;
-    o->feed.tail = args_i64(a, "tail", o->feed.tail);
+    o->tail = args_i64(a, "tail", o->tail);
     return 0;
 }
 
@@ -210,7 +210,7 @@ int logs_print(struct session *s, const char *name, int64_t tail, struct err *er
 {
     struct follow_options o = defaults();
 
-    o.feed.tail = tail;
+    o.tail = tail;
     return print_logs(s, name, false, &o, err);
 }
 
