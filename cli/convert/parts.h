@@ -32,9 +32,14 @@ cJSON *convert_container(const cJSON *replica);
 /* Where torchrun's options begin in command and args of a container, as one list; -1: it runs no torchrun. */
 int convert_torchrun_at(const cJSON *container);
 
+bool convert_has_word(const cJSON *container, const char *word);
+
 /* Move the torchrun command of a container into spec.torchrunConfig and the container's args. `at`: where
  * the manifest has the container. */
 void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *container);
+
+/* Add a word to extraOptions. */
+void convert_add_extra(cJSON *torchrun, const char *word);
 
 /* With c->torchkeeper the operator's launcher runs the job, or the reason why not is lost; else a note names it. After replicaSpecs and
  * torchrunConfig have been made. */
