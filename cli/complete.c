@@ -66,7 +66,7 @@ static unsigned patience_s(void)
 
 static void on_job(void *ctx, const cJSON *job)
 {
-    const char *name = json_str(json_find(job, (const char *[]){"metadata", NULL}), "name");
+    const char *name = json_meta(job, "name");
 
     if (name && decode_is_dns_label(name, DECODE_NAME_BYTES, false))
         offer(ctx, name, job_phase_name(job_phase_of(json_find(job, (const char *[]){"status", NULL}))));

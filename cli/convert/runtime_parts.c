@@ -149,7 +149,7 @@ static int read_all(struct conversion *c, struct runtime_parts *rt, struct err *
 
 int runtime_read(struct conversion *c, const cJSON *runtime, struct runtime_parts *ret, struct err *err)
 {
-    const char *name = json_str(json_find(runtime, (const char *[]){"metadata", NULL}), "name");
+    const char *name = json_meta(runtime, "name");
 
     *ret = (struct runtime_parts){.root = json_root(runtime, NULL), .subject = c->losses->subject};
     c->losses->subject = arena_printf(c->arena, "%.40s %.253s", json_str(runtime, "kind"), name ? name : "");
@@ -185,7 +185,7 @@ void runtime_claims(struct conversion *c, const struct runtime_parts *rt, cJSON 
     cJSON_ArrayForEach(policy, policies.node)
         cJSON_ArrayForEach(template, json_find(policy, (const char *[]){"templates", NULL}))
     {
-        const char *name = json_str(json_find(template, (const char *[]){"metadata", NULL}), "name");
+        const char *name = json_meta(template, "name");
         if (!name)
             continue;
         if (!job) {

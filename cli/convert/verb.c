@@ -36,9 +36,7 @@ struct result {
 static int convert_one(const cJSON *entry, const cJSON *entries, struct result *r, struct err *err)
 {
     const cJSON *object = jobfile_object(entry);
-    const cJSON *metadata = json_find(object, (const char *[]){"metadata", NULL});
-    const char *name = json_str(metadata, "name");
-    const char *prefix = json_str(metadata, "generateName");
+    const char *name = json_meta(object, "name"), *prefix = json_meta(object, "generateName");
     cleanup_buf struct buf lost = BUF_INIT(TEXT_MAX);
     cleanup_buf struct buf yaml = BUF_INIT(TEXT_MAX);
     cleanup_json cJSON *job = NULL;

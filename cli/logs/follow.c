@@ -293,7 +293,7 @@ static void on_pod(void *ctx, const cJSON *object)
 static void on_pod_gone(void *ctx, const cJSON *object)
 {
     struct follow *f = ctx;
-    const char *uid = json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid");
+    const char *uid = json_meta(object, "uid");
 
     if (uid)
         feeds_gone(&f->feeds, uid);

@@ -187,7 +187,7 @@ static struct trainjob *read_job(const struct args *a, const cJSON *entries, str
     {
         const cJSON *o = jobfile_object(entry);
         const char *kind = json_str(o, "kind");
-        const char *own = json_str(json_find(o, (const char *[]){"metadata", NULL}), "name");
+        const char *own = json_meta(o, "name");
         if (kind && !strcmp(kind, TRAINJOB_KIND) && (!name || (own && !strcmp(own, name)))) {
             found = entry;
             n++;

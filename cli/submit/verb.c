@@ -347,7 +347,7 @@ static int send(struct session *session, const struct submission *s, cJSON *job,
     if (create(session, &SESSION_JOBS, job, &made, err) < 0)
         return err->code == 409 ? err_wrap(err, "choose another --name than %s, or delete that job", s->name)
                                 : -1;
-    const char *uid = json_str(json_find(made, (const char *[]){"metadata", NULL}), "uid");
+    const char *uid = json_meta(made, "uid");
     cleanup_json cJSON *code = manifest_code(s, uid);
     if (create(session, &KUBE_CONFIGMAPS, code, NULL, err) < 0) {
         if (err->code == 409)

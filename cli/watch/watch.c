@@ -153,8 +153,7 @@ static void gone(void *ctx, const struct board_job *j)
 static void on_removed(void *ctx, const cJSON *object)
 {
     struct watch *w = ctx;
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
-    const char *ns = json_str(meta, "namespace"), *name = json_str(meta, "name");
+    const char *ns = json_meta(object, "namespace"), *name = json_meta(object, "name");
     const struct board_job *j = board_find(&w->board, ns, name);
 
     if (j)

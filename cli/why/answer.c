@@ -128,7 +128,7 @@ static const char *budget_of_none(const struct why_facts *f)
             if (json_i64(status, "expectedPods", -1) == 0 &&
                 json_i64(status, "disruptionsAllowed", -1) == 0 && asks_scale(budget) &&
                 selects(member(budget, "spec", "selector"), pod))
-                return json_str(member(budget, "metadata", NULL), "name");
+                return json_meta(budget, "name");
         }
     }
     return NULL;

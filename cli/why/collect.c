@@ -42,7 +42,7 @@ static int read_page(struct collected *g, const struct kube_request *r, cJSON **
         *array = cJSON_CreateArray();
     while (cJSON_IsArray(items) && items->child)
         cJSON_AddItemToArray(*array, cJSON_DetachItemViaPointer(items, items->child));
-    const char *token = json_str(json_find(answer, (const char *[]){"metadata", NULL}), "continue");
+    const char *token = json_meta(answer, "continue");
     *more = token && token[0] ? memory_strdup(token) : NULL;
     return 0;
 }
@@ -122,7 +122,7 @@ static void read_nodes(struct collected *g)
     cJSON_ArrayForEach(object, g->facts.pods)
     {
         const char *node = json_str(json_find(object, (const char *[]){"spec", NULL}), "nodeName");
-        bool suspect = json_str(json_find(object, (const char *[]){"metadata", NULL}), "deletionTimestamp");
+        bool suspect = json_meta(object, "deletionTimestamp");
         cJSON_ArrayForEach(c, json_find(object, CONDITIONS))
         {
             const char *type = json_str(c, "type"), *status = json_str(c, "status");
@@ -138,7 +138,7 @@ static void read_nodes(struct collected *g)
 
 static void read_claims(struct collected *g, const cJSON *pod)
 {
-    const char *pod_name = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name");
+    const char *pod_name = json_meta(pod, "name");
     char claim_name[2 * DECODE_NAME_BYTES + 2];
     const cJSON *volume, *claim;
     int n = 0;
@@ -159,7 +159,7 @@ static void read_claims(struct collected *g, const cJSON *pod)
     cJSON_ArrayForEach(claim, g->facts.claims)
     {
         const char *phase = json_str(json_find(claim, (const char *[]){"status", NULL}), "phase");
-        const char *name = json_str(json_find(claim, (const char *[]){"metadata", NULL}), "name");
+        const char *name = json_meta(claim, "name");
         if (name && phase && strcmp(phase, "Bound") != 0 && !events_of(g, name))
             return;
     }
@@ -191,7 +191,7 @@ static const cJSON *pod_in_question(const struct collected *g, const struct find
 /* A pod of that name may be another one by now. */
 static void read_log(struct collected *g, const struct finding *f, const cJSON *pod)
 {
-    const char *uid = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "uid");
+    const char *uid = json_meta(pod, "uid");
     const char *container = json_str(pod_training_container(pod), "name");
     struct podlog log = {.pod = f->pod,
                          .container = f->container ? f->container : container,
@@ -250,7 +250,7 @@ int collect(struct collected *g, struct session *s, const char *job, struct err 
     read_place(g);
     const struct finding first = finding_of(&g->facts, &a);
     const cJSON *pod = pod_in_question(g, &first);
-    const char *name = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name");
+    const char *name = json_meta(pod, "name");
     name = name ? name : first.pod; /* the events of one that is gone stay for an hour */
     if (events_of(g, g->job->name) && name && events_of(g, name) &&
         jobstatus_finished(&g->job->status) == false)
