@@ -111,27 +111,6 @@ void args_release(struct args *a)
     *a = (struct args){0};
 }
 
-static const char *value_of(const struct args *a, const char *option)
-{
-    assert(find(a->verb, sv_from(option), '\0'));
-    for (int i = 0; i < a->n_set; i++)
-        if (!strcmp(a->set[i].row->name, option))
-            return a->set[i].value;
-    return NULL;
-}
-
-bool args_has(const struct args *a, const char *option)
-{
-    return value_of(a, option);
-}
-
-const char *args_text(const struct args *a, const char *option, const char *fallback)
-{
-    const char *value = value_of(a, option);
-
-    return value ? value : fallback;
-}
-
 const char *args_each(const struct args *a, const char *option, int i)
 {
     assert(find(a->verb, sv_from(option), '\0'));
@@ -141,9 +120,21 @@ const char *args_each(const struct args *a, const char *option, int i)
     return NULL;
 }
 
+bool args_has(const struct args *a, const char *option)
+{
+    return args_each(a, option, 0);
+}
+
+const char *args_text(const struct args *a, const char *option, const char *fallback)
+{
+    const char *value = args_each(a, option, 0);
+
+    return value ? value : fallback;
+}
+
 int64_t args_i64(const struct args *a, const char *option, int64_t fallback)
 {
-    const char *value = value_of(a, option);
+    const char *value = args_each(a, option, 0);
 
     if (value)
         (void)sv_i64(sv_from(value), INT64_MIN, INT64_MAX, &fallback); /* which option_integer has checked */

@@ -66,15 +66,10 @@ static unsigned patience_s(void)
 
 static void on_job(void *ctx, const cJSON *job)
 {
-    const char *name = json_str(json_find(job, (const char *[]){"metadata", NULL}), "name");
+    const char *name = json_meta(job, "name");
 
     if (name && decode_is_dns_label(name, DECODE_NAME_BYTES, false))
         offer(ctx, name, job_phase_name(job_phase_of(json_find(job, (const char *[]){"status", NULL}))));
-}
-
-static void on_list(void *ctx)
-{
-    (void)ctx;
 }
 
 static void on_list_end(void *ctx)
@@ -82,11 +77,6 @@ static void on_list_end(void *ctx)
     const struct completion *c = ctx;
 
     kube_loop_stop(c->session->loop);
-}
-
-static void on_removed(void *ctx, const char *ns, const char *name)
-{
-    (void)ctx, (void)ns, (void)name;
 }
 
 static void on_failed(void *ctx, const struct err *err)
@@ -108,15 +98,12 @@ static void offer_jobs(struct completion *c)
     if (session_open(&s, &c->before, &err) < 0)
         return;
     c->session = &s;
-    struct jobfeed *f = jobfeed_new(&(struct jobfeed_options){.session = &s,
-                                                              .ns = s.ns,
-                                                              .list_begin = on_list,
-                                                              .list_end = on_list_end,
-                                                              .job = on_job,
-                                                              .removed = on_removed,
-                                                              .state = on_list,
-                                                              .failed = on_failed,
-                                                              .ctx = c});
+    struct jobfeed *f =
+        jobfeed_new(&(struct jobfeed_options){.session = &s,
+                                              .ns = s.ns,
+                                              .jobs = {.list_end = on_list_end, .object = on_job},
+                                              .failed = on_failed,
+                                              .ctx = c});
     const int ran = kube_loop_run(s.loop, &err); /* what came is printed */
     (void)ran;
     jobfeed_free(f);

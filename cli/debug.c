@@ -17,25 +17,22 @@ enum { COMMAND_MAX = 512 };
 static int find(const struct trainjob *job, const char *pod, int64_t rank, struct arena *a, const char **ret,
                 struct err *err)
 {
-    const struct ranks only = {.pod = pod};
+    const struct ranks wanted = {.ranges = {{rank, rank}}, .n = !pod, .pod = pod};
     int64_t before = 0; /* ranks of the replicaSpecs in front */
 
     for (int i = 0; i < job->spec.n_replica_specs; i++) {
         const struct replica_spec *r = &job->spec.replica_specs[i];
-        const int64_t n =
-            rank ? ranks_per_pod(&job->spec, r) : 1; /* rank 0 is in the first pod, whatever n is */
-        int64_t index = pod || !n ? 0 : (rank - before) / n;
-        if (!n)
+        const int64_t n = ranks_per_pod(&job->spec, r);
+        if (rank && !n) /* rank 0 is in the first pod, whatever n is */
             return err_set(
                 err, ERR_INVALID,
                 "--rank: procPerNode is %s, so which pod a rank is in is not known here: use --pod",
                 job->spec.torchrun.proc_per_node);
-        while (pod && index < r->replicas && !ranks_have_pod(&only, job, r->type, (int32_t)index))
-            index++;
-        if (index < r->replicas) {
-            *ret = desired_pod_name(a, job->name, r->type, (int)index);
-            return 0;
-        }
+        for (int32_t index = 0; index < r->replicas; index++)
+            if (ranks_have_pod(&wanted, job, r->type, index)) {
+                *ret = desired_pod_name(a, job->name, r->type, index);
+                return 0;
+            }
         before += r->replicas * n;
     }
     return pod ? err_set(err, ERR_INVALID, "--pod: %s has no such pod: it has %d pods", job->name,

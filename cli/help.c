@@ -8,13 +8,21 @@
 
 #include <string.h>
 
+size_t help_paragraph(const char *text, const char **next)
+{
+    const char *end = strstr(text, "\n\n");
+    const size_t len = end ? (size_t)(end - text) : strlen(text);
+
+    *next = end ? end + 2 : text + len;
+    return len && text[len - 1] == '\n' ? len - 1 : len;
+}
+
 static void print_paragraphs(FILE *out, const char *text)
 {
     while (*text) {
-        size_t len = strcspn(text, "\n");
-        cleanup_free char *paragraph = memory_must(strndup(text, len));
+        const char *begin = text;
+        cleanup_free char *paragraph = memory_must(strndup(begin, help_paragraph(begin, &text)));
         wrap_text(out, 4, paragraph);
-        text += len + (text[len] == '\n');
     }
 }
 

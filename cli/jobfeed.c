@@ -2,9 +2,9 @@
 #include "cli/jobfeed.h"
 
 #include "cli/shown.h"
-#include "cli/stream.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "kube/reflector.h"
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 
@@ -12,29 +12,168 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One collection: a reflector that is freed when it fails, and started again. */
+struct stream {
+    struct jobfeed *feed;
+    const struct jobfeed_sink *to;
+    struct kube_request what; /* with its selectors; also for messages */
+    char selector[400];
+    struct reflector *reflector;
+    struct kube_loop_task drop; /* a reflector is not freed inside its own callback */
+    struct kube_loop_timer again;
+    int failures;      /* in a row */
+    int64_t failed_ms; /* when the first failure since the last list happened; 0: none did */
+    int64_t synced_ms; /* the last time, monotonic */
+    bool lost;         /* it failed again after a first failure, and no list came since */
+    bool synced;       /* a list was complete, ever */
+};
+
 struct jobfeed {
     struct jobfeed_options o;
     struct stream jobs, events, pods;
-    char fields[320], event_fields[400], pod_labels[320];
     struct kube_loop_timer late;
     struct jobfeed_trouble trouble;
     bool over;
 };
 
-static const struct jobfeed *owner_of(const struct stream *s)
+static int64_t now_mono(const struct jobfeed *f)
 {
-    return s->owner;
+    return kube_loop_now_ms(f->o.session->loop);
 }
 
-static void on_lost(void *ctx, const struct err *err)
+static void report(struct jobfeed *f)
+{
+    if (f->o.state)
+        f->o.state(f->o.ctx);
+}
+
+static void begin_late(struct jobfeed *f)
+{
+    kube_loop_timer_set(f->o.session->loop, &f->late, now_mono(f) + JOBFEED_LATE_MS);
+}
+
+static void on_late(void *ctx)
+{
+    struct jobfeed *f = ctx;
+
+    f->trouble.since_ms = kube_loop_wall_ms(f->o.session->loop) - JOBFEED_LATE_MS;
+    report(f);
+}
+
+/* ---- what a reflector shows */
+
+static void on_begin(void *ctx)
 {
     struct stream *s = ctx;
-    struct jobfeed *f = s->owner;
+    struct jobfeed *f = s->feed;
+
+    if (s == &f->jobs && !s->synced && !f->trouble.since_ms && !kube_loop_timer_is_set(&f->late))
+        begin_late(f);
+    if (s->to->list_begin)
+        s->to->list_begin(f->o.ctx);
+}
+
+/* A list is complete. */
+static void found(struct stream *s)
+{
+    struct jobfeed *f = s->feed;
+    const bool of_events = s == &f->events;
+    const bool reported = of_events ? f->trouble.events[0] : f->trouble.since_ms;
+
+    s->synced_ms = now_mono(f);
+    s->failed_ms = 0;
+    s->lost = false;
+    s->synced = true;
+    if (of_events) {
+        s->failures = 0;
+        f->trouble.events[0] = '\0';
+    } else if (f->jobs.lost || f->pods.lost || !f->jobs.synced) {
+        return;
+    } else {
+        f->trouble.since_ms = 0;
+        f->trouble.why[0] = '\0';
+    }
+    if (reported)
+        report(f);
+}
+
+static void on_end(void *ctx)
+{
+    struct stream *s = ctx;
+    struct jobfeed *f = s->feed;
+    const bool of_jobs = s == &f->jobs;
+
+    if (of_jobs)
+        kube_loop_timer_cancel(f->o.session->loop, &f->late);
+    if (s->to->list_end)
+        s->to->list_end(f->o.ctx);
+    if (of_jobs && f->o.events && (!s->synced || f->events.failures))
+        kube_loop_timer_set(f->o.session->loop, &f->events.again, now_mono(f));
+    found(s);
+}
+
+static void on_object(void *ctx, const cJSON *object)
+{
+    const struct stream *s = ctx;
+
+    if (s->to->object)
+        s->to->object(s->feed->o.ctx, object);
+}
+
+static void on_removed(void *ctx, const cJSON *object)
+{
+    const struct stream *s = ctx;
+
+    if (s->to->removed)
+        s->to->removed(s->feed->o.ctx, object);
+}
+
+/* Of a job its names are all that can be shown. */
+static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
+{
+    const struct stream *s = ctx;
+
+    (void)why;
+    if (s == &s->feed->jobs && json_find(names, (const char *[]){"metadata", "uid", NULL}))
+        on_object(ctx, names);
+}
+
+/* ---- failures */
+
+static void drop(void *ctx)
+{
+    struct stream *s = ctx;
+
+    reflector_free(TAKE(s->reflector));
+}
+
+/* After a failure before the first list it is over; else it begins again. */
+static void begin_again(struct stream *s)
+{
+    struct kube_loop *loop = s->feed->o.session->loop;
+
+    kube_loop_task_add(loop, &s->drop);
+    if (!s->synced)
+        return;
+    if (!s->failed_ms)
+        s->failed_ms = kube_loop_wall_ms(loop);
+    if (now_mono(s->feed) - s->synced_ms >= JOBFEED_GOOD_MS)
+        s->failures = 0;
+    s->synced_ms = INT64_MAX / 2;
+    kube_loop_timer_set(loop, &s->again,
+                        now_mono(s->feed) +
+                            backoff_delay_ms(JOBFEED_RETRY_MS, JOBFEED_RETRY_MAX_MS, s->failures++));
+    s->lost = s->failures > 1;
+}
+
+static void on_lost(struct stream *s, const struct err *err)
+{
+    struct jobfeed *f = s->feed;
     struct err shown = *err;
 
     if (f->over)
         return;
-    stream_failed(s);
+    begin_again(s);
     (void)session_explain(f->o.session, &s->what, &shown);
     if (!s->synced || f->o.session->proxy.ended) { /* kubectl is not started again */
         f->over = true;
@@ -48,221 +187,99 @@ static void on_lost(void *ctx, const struct err *err)
     if (!f->trouble.since_ms)
         f->trouble.since_ms = s->failed_ms;
     shown_text(f->trouble.why, sizeof(f->trouble.why), shown.msg);
-    f->o.state(f->o.ctx);
+    report(f);
 }
 
-/* The other streams report a lost connection; here only a missing permission is news. */
-static void on_events_problem(void *ctx, const struct err *err)
+/* Of events only a missing permission is news: the other streams report a lost connection. */
+static void on_problem(void *ctx, const struct err *err)
 {
     struct stream *s = ctx;
-    struct jobfeed *f = s->owner;
+    struct jobfeed *f = s->feed;
     struct err shown = *err;
 
+    if (s != &f->events) {
+        on_lost(s, err);
+        return;
+    }
     s->failures++;
     if (err->code != 403)
         return;
     (void)session_explain(f->o.session, &s->what, &shown);
     shown_text(f->trouble.events, sizeof(f->trouble.events), shown.msg);
-    f->o.state(f->o.ctx);
+    report(f);
 }
 
-/* A list is complete. */
-static void found(struct stream *s)
-{
-    struct jobfeed *f = s->owner;
-    const bool reported = f->trouble.since_ms;
+/* ---- streams */
 
-    stream_found(s);
-    if (f->jobs.lost || f->pods.lost || !f->jobs.synced)
-        return;
-    f->trouble.since_ms = 0;
-    f->trouble.why[0] = '\0';
-    if (reported)
-        f->o.state(f->o.ctx);
-}
-
-static void begin_late(struct jobfeed *f)
-{
-    struct kube_loop *l = f->o.session->loop;
-
-    kube_loop_timer_set(l, &f->late, kube_loop_now_ms(l) + JOBFEED_LATE_MS);
-}
-
-static void on_jobs_begin(void *ctx)
-{
-    const struct stream *s = ctx;
-    struct jobfeed *f = s->owner;
-
-    if (!s->synced && !f->trouble.since_ms && !kube_loop_timer_is_set(&f->late))
-        begin_late(f);
-    f->o.list_begin(f->o.ctx);
-}
-
-static void on_jobs_end(void *ctx)
+static void begin(void *ctx)
 {
     struct stream *s = ctx;
-    struct jobfeed *f = s->owner;
-    const bool is_first = !s->synced;
+    struct session *session = s->feed->o.session;
+    const struct watcher_sink sink = {.ctx = s,
+                                      .replace_begin = on_begin,
+                                      .replace_end = on_end,
+                                      .upsert = on_object,
+                                      .removed = on_removed,
+                                      .unreadable = on_unreadable,
+                                      .problem = on_problem};
+    const struct kube_watcher_options options = {.resource = *s->what.resource,
+                                                 .ns = s->what.ns,
+                                                 .label_selector = s->what.label_selector,
+                                                 .field_selector = s->what.field_selector,
+                                                 .seed = (uint64_t)kube_loop_wall_ms(session->loop)};
 
-    kube_loop_timer_cancel(f->o.session->loop, &f->late);
-    f->o.list_end(f->o.ctx);
-    if (f->o.events && (is_first || f->events.failures))
-        stream_begin_later(&f->events, 0);
-    found(s);
+    drop(s);
+    s->reflector = reflector_new(session->loop, &session->api, &options, &sink);
+    reflector_start(s->reflector);
 }
 
-static void on_job(void *ctx, const cJSON *object)
+static void end(struct stream *s)
 {
-    const struct stream *s = ctx;
-
-    owner_of(s)->o.job(owner_of(s)->o.ctx, object);
-}
-
-static void on_job_removed(void *ctx, const cJSON *object)
-{
-    const struct stream *s = ctx;
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
-
-    owner_of(s)->o.removed(owner_of(s)->o.ctx, json_str(meta, "namespace"), json_str(meta, "name"));
-}
-
-/* Its names are all that can be shown. */
-static void on_job_unreadable(void *ctx, const cJSON *names, const struct err *why)
-{
-    (void)why;
-    if (json_find(names, (const char *[]){"metadata", "uid", NULL}))
-        on_job(ctx, names);
-}
-
-static void on_events_end(void *ctx)
-{
-    struct stream *s = ctx;
-    struct jobfeed *f = s->owner;
-    const bool reported = f->trouble.events[0];
-
-    s->failures = 0;
-    f->trouble.events[0] = '\0';
-    if (reported)
-        f->o.state(f->o.ctx);
-}
-
-static void on_event(void *ctx, const cJSON *object)
-{
-    const struct stream *s = ctx;
-
-    owner_of(s)->o.event(owner_of(s)->o.ctx, object);
-}
-
-static void on_pods_begin(void *ctx)
-{
-    const struct stream *s = ctx;
-
-    owner_of(s)->o.pods->list_begin(owner_of(s)->o.ctx);
-}
-
-static void on_pods_end(void *ctx)
-{
-    struct stream *s = ctx;
-
-    owner_of(s)->o.pods->list_end(owner_of(s)->o.ctx);
-    found(s);
-}
-
-static void on_pod(void *ctx, const cJSON *object)
-{
-    const struct stream *s = ctx;
-
-    owner_of(s)->o.pods->pod(owner_of(s)->o.ctx, object);
-}
-
-static void on_pod_removed(void *ctx, const cJSON *object)
-{
-    const struct stream *s = ctx;
-
-    owner_of(s)->o.pods->removed(owner_of(s)->o.ctx, object);
-}
-
-static void pass_over(void *ctx)
-{
-    (void)ctx;
-}
-
-static void pass_over_object(void *ctx, const cJSON *object)
-{
-    (void)ctx, (void)object;
-}
-
-static void pass_over_unreadable(void *ctx, const cJSON *names, const struct err *why)
-{
-    (void)ctx, (void)names, (void)why;
-}
-
-static const struct watcher_sink JOBS = {.replace_begin = on_jobs_begin,
-                                         .replace_end = on_jobs_end,
-                                         .upsert = on_job,
-                                         .removed = on_job_removed,
-                                         .unreadable = on_job_unreadable,
-                                         .problem = on_lost},
-                                 EVENTS = {.replace_begin = pass_over,
-                                           .replace_end = on_events_end,
-                                           .upsert = on_event,
-                                           .removed = pass_over_object,
-                                           .unreadable = pass_over_unreadable,
-                                           .problem = on_events_problem},
-                                 PODS = {.replace_begin = on_pods_begin,
-                                         .replace_end = on_pods_end,
-                                         .upsert = on_pod,
-                                         .removed = on_pod_removed,
-                                         .unreadable = pass_over_unreadable,
-                                         .problem = on_lost};
-
-static void on_late(void *ctx)
-{
-    struct jobfeed *f = ctx;
-
-    f->trouble.since_ms = kube_loop_wall_ms(f->o.session->loop) - JOBFEED_LATE_MS;
-    f->o.state(f->o.ctx);
+    kube_loop_task_cancel(s->feed->o.session->loop, &s->drop);
+    kube_loop_timer_cancel(s->feed->o.session->loop, &s->again);
+    drop(s);
 }
 
 static void prepare(struct stream *s, struct jobfeed *f, const struct kube_resource *resource,
-                    const char *fields, const char *labels, const struct watcher_sink *sink)
+                    const struct jobfeed_sink *to)
 {
-    const struct kube_request what = {.verb = KUBE_WATCH,
-                                      .resource = resource,
-                                      .ns = f->o.ns,
-                                      .label_selector = labels,
-                                      .field_selector = fields && fields[0] ? fields : NULL};
-
-    stream_init(s, f->o.session, f, &what, sink);
+    s->feed = f;
+    s->to = to;
+    s->what = (struct kube_request){.verb = KUBE_WATCH, .resource = resource, .ns = f->o.ns};
+    s->drop = (struct kube_loop_task){.run = drop, .ctx = s};
+    s->again = (struct kube_loop_timer){.fire = begin, .ctx = s};
 }
 
 struct jobfeed *jobfeed_new(const struct jobfeed_options *options)
 {
     struct jobfeed *f = memory_must(calloc(1, sizeof(*f)));
+    const char *name = options->name;
 
     f->o = *options;
-    if (f->o.name)
-        snprintf(f->fields, sizeof(f->fields), "metadata.name=%.253s", f->o.name);
-    snprintf(f->event_fields, sizeof(f->event_fields), "involvedObject.kind=" TRAINJOB_KIND "%s%.253s",
-             f->o.name ? ",involvedObject.name=" : "", f->o.name ? f->o.name : "");
-    if (f->o.pods)
-        snprintf(f->pod_labels, sizeof(f->pod_labels), LABEL_JOB "=%.253s", f->o.name);
-    prepare(&f->jobs, f, &SESSION_JOBS, f->fields, f->o.label_selector, &JOBS);
-    prepare(&f->events, f, &KUBE_EVENTS, f->event_fields, NULL, &EVENTS);
-    prepare(&f->pods, f, &KUBE_PODS, NULL, f->pod_labels, &PODS);
+    prepare(&f->jobs, f, &SESSION_JOBS, &f->o.jobs);
+    prepare(&f->events, f, &KUBE_EVENTS, f->o.events);
+    prepare(&f->pods, f, &KUBE_PODS, f->o.pods);
+    snprintf(f->jobs.selector, sizeof(f->jobs.selector), "metadata.name=%.253s", name ? name : "");
+    snprintf(f->events.selector, sizeof(f->events.selector), "involvedObject.kind=" TRAINJOB_KIND "%s%.253s",
+             name ? ",involvedObject.name=" : "", name ? name : "");
+    snprintf(f->pods.selector, sizeof(f->pods.selector), LABEL_JOB "=%.253s", name ? name : "");
+    f->jobs.what.label_selector = f->o.label_selector;
+    f->jobs.what.field_selector = name ? f->jobs.selector : NULL;
+    f->events.what.field_selector = f->events.selector;
+    f->pods.what.label_selector = f->pods.selector;
     f->late = (struct kube_loop_timer){.fire = on_late, .ctx = f};
     if (!session_may_ask(f->o.session->http))
         begin_late(f);
-    stream_begin(&f->jobs);
+    begin(&f->jobs);
     if (f->o.pods)
-        stream_begin(&f->pods);
+        begin(&f->pods);
     return f;
 }
 
 void jobfeed_list_pods(struct jobfeed *f)
 {
-    stream_end(&f->pods);
-    stream_begin(&f->pods);
+    end(&f->pods);
+    begin(&f->pods);
 }
 
 void jobfeed_free(struct jobfeed *f)
@@ -270,9 +287,9 @@ void jobfeed_free(struct jobfeed *f)
     if (!f)
         return;
     kube_loop_timer_cancel(f->o.session->loop, &f->late);
-    stream_end(&f->jobs);
-    stream_end(&f->events);
-    stream_end(&f->pods);
+    end(&f->jobs);
+    end(&f->events);
+    end(&f->pods);
     free(f);
 }
 

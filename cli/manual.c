@@ -1,10 +1,10 @@
 /* manual.c - the verb that prints kubectl-ptj's man page in roff, from the table of verbs. */
-#include "cli/verbs.h"
+#include "cli/help.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Text of one line, so that roff takes no character of it for a command. */
+/* Text as one line, so that roff takes no character of it for a command. */
 static void print_text(FILE *out, const char *text, size_t len)
 {
     if (len && (text[0] == '.' || text[0] == '\''))
@@ -17,7 +17,7 @@ static void print_text(FILE *out, const char *text, size_t len)
         else if (text[i] == '`' || text[i] == '\'')
             fputs(text[i] == '`' ? "\\(ga" : "\\(aq", out);
         else
-            putc(text[i], out);
+            putc(text[i] == '\n' ? ' ' : text[i], out);
     }
 }
 
@@ -29,9 +29,8 @@ static void print_word(FILE *out, const char *text)
 static void print_paragraphs(FILE *out, const char *text)
 {
     while (*text) {
-        const size_t len = strcspn(text, "\n");
-        print_text(out, text, len);
-        text += len + (text[len] == '\n');
+        const char *begin = text;
+        print_text(out, begin, help_paragraph(begin, &text));
         fputs(*text ? "\n.PP\n" : "\n", out);
     }
 }

@@ -7,30 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ESC = 0x1b, BEL = 0x07, TEXT_BYTES = 8192 };
-
-/* The length of the escape sequence at the beginning of t, which begins with ESC: CSI to its final byte, OSC and other strings to
- * BEL or ESC \, anything else two bytes. One that does not end takes the rest. */
-static size_t escape_len(struct sv t)
-{
-    const char kind = t.len > 1 ? t.p[1] : 0;
-    size_t i = 2;
-
-    if (kind == '[') {
-        while (i < t.len && (unsigned char)t.p[i] < 0x40)
-            i++;
-        return i < t.len ? i + 1 : t.len;
-    }
-    if (kind != ']' && kind != 'P' && kind != 'X' && kind != '^' && kind != '_')
-        return t.len < 2 ? t.len : 2;
-    for (; i < t.len; i++) {
-        if (t.p[i] == BEL)
-            return i + 1;
-        if (t.p[i] == ESC)
-            return i + 1 < t.len ? i + 2 : t.len;
-    }
-    return t.len;
-}
+enum { ESC = 0x1b, TEXT_BYTES = 8192 };
 
 /* What stands in the line at the end: a carriage return begins it again. */
 static struct sv last_part(struct sv text)
@@ -55,7 +32,7 @@ int shown_line(struct buf *out, struct sv text, struct err *err)
 
     while (t.len) {
         uint32_t c = 0;
-        size_t n = t.p[0] == ESC ? escape_len(t) : text_character(t.p, t.len, &c);
+        size_t n = t.p[0] == ESC ? text_escape_length(t.p, t.len) : text_character(t.p, t.len, &c);
         int failed = 0;
         if (t.p[0] == '\t')
             failed = buf_append(out, " ", 1, err);

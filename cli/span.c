@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *span_text(int64_t seconds, char buf[static SPAN_BYTES])
+const char *span_text(int64_t seconds, bool exact, char buf[static SPAN_BYTES])
 {
     const long long m = seconds < 0 ? 0 : seconds / 60, h = m / 60, d = h / 24;
 
-    if (m < 1)
+    if (m < 1 && exact)
+        snprintf(buf, SPAN_BYTES, "%llds", seconds > 0 ? (long long)seconds : 0);
+    else if (m < 1)
         snprintf(buf, SPAN_BYTES, "<1m");
     else if (h < 1)
         snprintf(buf, SPAN_BYTES, "%lldm", m);

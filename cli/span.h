@@ -9,8 +9,9 @@
 
 enum { SPAN_BYTES = 24, SPAN_MAX_S = 10 * 365 * 86400 };
 
-/* Whole minutes, so that a table does not change every second. Negative counts as 0. */
-const char *span_text(int64_t seconds, char buf[static SPAN_BYTES]);
+/* Whole minutes, so that a table does not change every second, or with `exact` also the seconds of less than a minute. Negative
+ * counts as 0. */
+const char *span_text(int64_t seconds, bool exact, char buf[static SPAN_BYTES]);
 
 /* "90", "90s", "5m", "1h30m", "2d" as seconds, 0..SPAN_MAX_S. ERR_INVALID names the option. */
 int span_parse(const char *option, const char *text, int64_t *ret_s, struct err *err) MUST_CHECK;

@@ -26,7 +26,7 @@ struct verb {
     int operands_min, operands_max;
     const char *const *words; /* what completes its operands, as in option_row; NULL: nothing */
     const char *summary;      /* a line of `kubectl ptj --help` */
-    const char *about;        /* the paragraphs of its DESCRIPTION, separated by \n */
+    const char *about;        /* the paragraphs of its DESCRIPTION, separated by empty lines */
     const struct option_row
         *options; /* `set`, where it is there, checks a value only: option_integer or option_choice */
     const struct option_example *examples;

@@ -72,6 +72,20 @@ function(tk_library name)
   target_link_libraries(${name} PUBLIC ${A_DEPS} PRIVATE ${A_PRIVATE_DEPS} tk_flags)
 endfunction()
 
+# tk_embed(NAME HEADER folder/texts.h [TABLE declaration] FILES ...): these files become arrays in the library NAME (cmake/embed.cmake).
+function(tk_embed name)
+  cmake_parse_arguments(A "" "HEADER;TABLE" "FILES" ${ARGN})
+  set(made "${CMAKE_CURRENT_BINARY_DIR}/${name}_texts.c")
+  add_custom_command(
+    OUTPUT "${made}"
+    COMMAND ${CMAKE_COMMAND} "-DOUT=${made}" "-DHEADER=${A_HEADER}" "-DTABLE=${A_TABLE}" "-DFILES=${A_FILES}"
+            -P "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
+    DEPENDS ${A_FILES} "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
+    COMMENT "Embedding the texts of ${name}"
+    VERBATIM)
+  target_sources(${name} PRIVATE "${made}")
+endfunction()
+
 # tk_program(NAME SOURCES main.c ... DEPS lib ...): sources relative to the calling folder.
 function(tk_program name)
   cmake_parse_arguments(A "" "" "SOURCES;DEPS" ${ARGN})

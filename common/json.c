@@ -268,6 +268,11 @@ const char *json_str(const cJSON *node, const char *key)
     return cJSON_IsString(m) ? m->valuestring : NULL;
 }
 
+const char *json_meta(const cJSON *object, const char *key)
+{
+    return json_str(json_find(object, (const char *[]){"metadata", NULL}), key);
+}
+
 cJSON *json_item_with(const cJSON *list, const char *key, const char *value)
 {
     cJSON *item;

@@ -93,6 +93,9 @@ const cJSON *json_find(const cJSON *node, const char *const *keys); /* keys ends
 const char *json_str(const cJSON *node, const char *key);
 int64_t json_i64(const cJSON *node, const char *key, int64_t fallback);
 
+/* json_str of an object's metadata: its name, its uid. */
+const char *json_meta(const cJSON *object, const char *key);
+
 /* The first item of a list whose member `key` has this text; NULL: there is none. */
 cJSON *json_item_with(const cJSON *list, const char *key, const char *value);
 

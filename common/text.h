@@ -6,6 +6,8 @@
 #include "common/err.h"
 #include "common/sv.h"
 
+#include <string.h>
+
 /* The byte order mark of UTF-8, with which Windows editors begin texts. Skip it. */
 #define TEXT_MARK "\xef\xbb\xbf"
 
@@ -42,15 +44,16 @@ bool text_is_hidden(uint32_t c);
 void text_repair(char *s);
 
 /* The length of the escape sequence at p[0..len), which begins with ESC: one that colours text or moves the
- * cursor (CSI), or sets a title or a link (OSC). An incomplete sequence extends to the end. */
+ * cursor (CSI), or sets a title or a link (OSC and other strings, to BEL or ESC \). An incomplete sequence
+ * extends to the end. */
 static inline size_t text_escape_length(const char *p, size_t len)
 {
-    const bool csi = len > 1 && p[1] == '[', osc = len > 1 && p[1] == ']';
+    const bool csi = len > 1 && p[1] == '[', string = len > 1 && memchr("]PX^_", p[1], 5);
     size_t n = 2;
 
-    while (n < len && ((csi && (p[n] < 0x40 || p[n] > 0x7e)) || (osc && p[n] != '\a' && p[n] != '\x1b')))
+    while (n < len && ((csi && (p[n] < 0x40 || p[n] > 0x7e)) || (string && p[n] != '\a' && p[n] != '\x1b')))
         n++;
-    n += csi || (osc && n < len && p[n] == '\a') ? 1 : osc ? 2 : 0;
+    n += csi || (string && n < len && p[n] == '\a') ? 1 : string ? 2 : 0;
     return n < len ? n : len;
 }
 

@@ -60,6 +60,34 @@ void convert_copy(cJSON *to, const char *key, const struct json_at *from)
     cJSON_AddItemToObject(to, key, cJSON_Duplicate(from->node, true));
 }
 
+void convert_members(struct conversion *c, const struct json_at *from, const struct losses_field *fields,
+                     cJSON *parent, const char *key)
+{
+    losses_members(c->losses, from, fields);
+    for (const struct losses_field *f = fields; f->key; f++) {
+        const struct json_at m = json_member(from, f->key);
+        if (f->reason == LOSSES_SAME && losses_is_set(m.node))
+            convert_copy(key ? convert_object(parent, key) : parent, f->key, &m);
+    }
+}
+
+int convert_control(struct conversion *c, const struct json_at *from, const char *manager, struct err *err)
+{
+    const struct json_at at = json_member(from, "managedBy");
+    const char *who = NULL;
+    bool suspend = false;
+
+    if (json_get_bool(from, "suspend", &suspend, err) < 0 || json_get_str(from, "managedBy", &who, err) < 0)
+        return -1;
+    if (suspend)
+        cJSON_AddBoolToObject(c->spec, "suspend", true);
+    if (who && strcmp(who, TRAINJOB_MULTIKUEUE) == 0)
+        cJSON_AddStringToObject(c->spec, "managedBy", who);
+    else if (who && who[0] && strcmp(who, manager) != 0)
+        losses_add(c->losses, &at, "no controller \"%.100s\" takes jobs of this kind", who);
+    return 0;
+}
+
 cJSON *convert_variable(const cJSON *container, const char *name)
 {
     return json_item_with(cJSON_GetObjectItemCaseSensitive(container, "env"), "name", name);
@@ -85,27 +113,25 @@ static const char QUEUE[] = "kueue.x-k8s.io/queue-name";
 
 cJSON *convert_template(struct conversion *c, const struct json_at *template)
 {
-    static const struct losses_field PARTS[] = {{"metadata", NULL}, {"spec", NULL}, {0}};
-    static const struct losses_field METADATA[] = {
-        {"labels", NULL},    {"annotations", NULL}, {"creationTimestamp", NULL}, {"name", NULL},
-        {"namespace", NULL}, {"finalizers", NULL},  {"generateName", NULL},      {0}};
-    static const char *const KEPT[] = {"labels", "annotations", "finalizers"};
+    static const struct losses_field METADATA[] = {{"labels", LOSSES_SAME},
+                                                   {"annotations", LOSSES_SAME},
+                                                   {"finalizers", LOSSES_SAME},
+                                                   {"creationTimestamp", NULL},
+                                                   {"name", NULL},
+                                                   {"namespace", NULL},
+                                                   {"generateName", NULL},
+                                                   {0}};
     const struct json_at metadata = json_member(template, "metadata");
     const struct json_at spec = json_member(template, "spec");
     const struct json_at labels = json_member(&metadata, "labels");
     const struct json_at queue = json_member(&labels, QUEUE);
     cJSON *t = cJSON_CreateObject();
 
-    losses_members(c->losses, template, PARTS);
-    losses_members(c->losses, &metadata, METADATA);
+    losses_members(c->losses, template, LOSSES_METADATA_AND_SPEC);
+    convert_members(c, &metadata, METADATA, t, "metadata");
     if (queue.node)
         losses_note(c->losses, &queue,
                     "kept: where Kueue manages plain pods, each pod waits for quota separately");
-    for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {
-        const struct json_at m = json_member(&metadata, KEPT[i]);
-        if (losses_is_set(m.node))
-            convert_copy(convert_object(t, "metadata"), KEPT[i], &m);
-    }
     if (cJSON_IsObject(spec.node))
         cJSON_AddItemToObject(t, "spec", cJSON_Duplicate(spec.node, true));
     else
@@ -118,11 +144,11 @@ cJSON *convert_template(struct conversion *c, const struct json_at *template)
 /* What users write themselves; the rest is the API server's. */
 static void convert_metadata(struct conversion *c)
 {
-    static const struct losses_field FIELDS[] = {{"name", NULL},
-                                                 {"generateName", NULL},
-                                                 {"namespace", NULL},
-                                                 {"labels", NULL},
-                                                 {"annotations", NULL},
+    static const struct losses_field FIELDS[] = {{"name", LOSSES_SAME},
+                                                 {"generateName", LOSSES_SAME},
+                                                 {"namespace", LOSSES_SAME},
+                                                 {"labels", LOSSES_SAME},
+                                                 {"annotations", LOSSES_SAME},
                                                  {"creationTimestamp", NULL},
                                                  {"generation", NULL},
                                                  {"managedFields", NULL},
@@ -133,16 +159,11 @@ static void convert_metadata(struct conversion *c)
                                                  {"ownerReferences", "belongs to the old job's owner"},
                                                  {0}};
     static const char LAST_APPLIED[] = "kubectl.kubernetes.io/last-applied-configuration";
-    static const char *const KEPT[] = {"name", "generateName", "namespace", "labels", "annotations"};
     const struct json_at metadata = convert_top(c->root, "metadata");
     const struct json_at labels = json_member(&metadata, "labels");
     const struct json_at queue = json_member(&labels, QUEUE);
 
-    losses_members(c->losses, &metadata, FIELDS);
-    for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {
-        const struct json_at m = json_member(&metadata, KEPT[i]);
-        convert_copy(c->metadata, KEPT[i], &m);
-    }
+    convert_members(c, &metadata, FIELDS, c->metadata, NULL);
     cJSON *annotations = cJSON_GetObjectItemCaseSensitive(c->metadata, "annotations");
     cJSON_DeleteItemFromObjectCaseSensitive(annotations, LAST_APPLIED);
     if (annotations && !annotations->child)

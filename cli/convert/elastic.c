@@ -36,14 +36,6 @@ static int read_range(const struct json_at *policy, int64_t replicas, struct ran
     return 0;
 }
 
-static void add_extra(cJSON *torchrun, const char *option)
-{
-    cJSON *extra = cJSON_GetObjectItemCaseSensitive(torchrun, "extraOptions");
-
-    extra = extra ? extra : cJSON_AddArrayToObject(torchrun, "extraOptions");
-    cJSON_AddItemToArray(extra, cJSON_CreateString(option));
-}
-
 /* rdzvConf: [{key, value}], one option. */
 static int convert_rdzv_conf(struct conversion *c, const struct json_at *policy, cJSON *torchrun,
                              struct err *err)
@@ -65,7 +57,7 @@ static int convert_rdzv_conf(struct conversion *c, const struct json_at *policy,
         text = arena_printf(c->arena, "%s%s%s=%s", text ? text : "--rdzv_conf=", text ? "," : "", key, value);
     }
     if (text)
-        add_extra(torchrun, text);
+        convert_add_extra(torchrun, text);
     return 0;
 }
 
@@ -86,7 +78,7 @@ static int convert_rendezvous(struct conversion *c, const struct json_at *policy
     cJSON_AddStringToObject(torchrun, "rdzvBackend", backend);
     const bool etcd = strncmp(backend, "etcd", 4) == 0;
     if (etcd && host)
-        add_extra(torchrun, arena_printf(c->arena, "--rdzv_endpoint=%s:%lld", host, (long long)port));
+        convert_add_extra(torchrun, arena_printf(c->arena, "--rdzv_endpoint=%s:%lld", host, (long long)port));
     else if (host)
         losses_add(c->losses, &host_at, "the pods meet at pod 0");
     if (port_at.node && !(etcd && host))

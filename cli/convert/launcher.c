@@ -13,18 +13,6 @@ cJSON *convert_container(const cJSON *replica)
         json_find(replica, (const char *[]){"template", "spec", NULL}));
 }
 
-static bool has_word(const cJSON *container, const char *word)
-{
-    static const char *const KEYS[] = {"command", "args"};
-    const cJSON *w;
-
-    for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)
-        cJSON_ArrayForEach(w, cJSON_GetObjectItemCaseSensitive(
-                                  container, KEYS[i])) if (cJSON_IsString(w) &&
-                                                           strcmp(w->valuestring, word) == 0) return true;
-    return false;
-}
-
 static const char *why_not_command(const cJSON *replicas)
 {
     const cJSON *r = replicas ? replicas->child : NULL;
@@ -37,7 +25,7 @@ static const char *why_not_command(const cJSON *replicas)
         const cJSON *container = convert_container(r);
         if (convert_torchrun_at(container) < 0)
             return "the command of a container is not torchrun";
-        if (several && has_word(container, "--standalone"))
+        if (several && convert_has_word(container, "--standalone"))
             return "with --standalone each pod trains for itself";
     }
     return NULL;

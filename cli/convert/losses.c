@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+const char LOSSES_SAME[] = "";
+const struct losses_field LOSSES_METADATA_AND_SPEC[] = {{"metadata", NULL}, {"spec", NULL}, {0}};
+
 enum { PATH_BYTES = 256, REASON_BYTES = 400 };
 
 /* That of the nearest node which has one (yaml_json); 0: none has. */
@@ -76,7 +79,7 @@ void losses_members(struct losses *l, const struct json_at *at, const struct los
         const struct losses_field *f = fields;
         while (f->key && strcmp(f->key, m->string) != 0)
             f++;
-        if (losses_is_set(m) && (!f->key || f->reason))
+        if (losses_is_set(m) && (!f->key || (f->reason && f->reason != LOSSES_SAME)))
             losses_add(l, &member, "%s", f->key ? f->reason : "unknown field, left out");
     }
 }

@@ -32,9 +32,14 @@ cJSON *convert_container(const cJSON *replica);
 /* Where torchrun's options begin in command and args of a container, as one list; -1: it runs no torchrun. */
 int convert_torchrun_at(const cJSON *container);
 
+bool convert_has_word(const cJSON *container, const char *word);
+
 /* Move the torchrun command of a container into spec.torchrunConfig and the container's args. `at`: where
  * the manifest has the container. */
 void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *container);
+
+/* Add a word to extraOptions. */
+void convert_add_extra(cJSON *torchrun, const char *word);
 
 /* With c->torchkeeper the operator's launcher runs the job, or the reason why not is lost; else a note names it. After replicaSpecs and
  * torchrunConfig have been made. */
@@ -59,6 +64,14 @@ cJSON *convert_object(cJSON *parent, const char *key);
 
 /* Copy a member that is set, under another name. */
 void convert_copy(cJSON *to, const char *key, const struct json_at *from);
+
+/* losses_members, and copy those that the table calls LOSSES_SAME into parent's member `key`, or with NULL into parent itself. */
+void convert_members(struct conversion *c, const struct json_at *from, const struct losses_field *fields,
+                     cJSON *parent, const char *key);
+
+/* suspend and managedBy, which Kubeflow's own controller has as `manager`. */
+int convert_control(struct conversion *c, const struct json_at *from, const char *manager,
+                    struct err *err) MUST_CHECK;
 
 /* The variable in a container's env; NULL: there is none. */
 cJSON *convert_variable(const cJSON *container, const char *name);

@@ -5,7 +5,6 @@
 
 enum { PATCHES_MAX = 16, PATCH_STEPS_MAX = 100 };
 
-static const struct losses_field METADATA_AND_SPEC[] = {{"metadata", NULL}, {"spec", NULL}, {0}};
 static const struct losses_field LABELS[] = {{"labels", NULL}, {"annotations", NULL}, {0}};
 
 static void merge_labels(struct conversion *c, const struct json_at *metadata, cJSON *to)
@@ -51,7 +50,7 @@ static void merge_step(struct conversion *c, const struct json_at *step, const s
     losses_members(c->losses, step, STEP);
     losses_members(c->losses, &job, JOB);
     losses_members(c->losses, &spec, JOB_SPEC);
-    losses_members(c->losses, &pods, METADATA_AND_SPEC);
+    losses_members(c->losses, &pods, LOSSES_METADATA_AND_SPEC);
     merge_pods(c, &pods, template);
 }
 
@@ -72,7 +71,7 @@ static int merge_patch(struct conversion *c, const struct json_at *patch, const 
 
     losses_members(c->losses, patch, PATCH);
     losses_members(c->losses, &runtime, RUNTIME);
-    losses_members(c->losses, &jobset, METADATA_AND_SPEC);
+    losses_members(c->losses, &jobset, LOSSES_METADATA_AND_SPEC);
     losses_members(c->losses, &spec, JOBSET);
     if (losses_is_set(metadata.node))
         merge_labels(c, &metadata, c->metadata);

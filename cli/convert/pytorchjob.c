@@ -16,61 +16,40 @@ static const char *const TYPES[N_TYPES] = {"master", "worker"};
 /* The operator's --gang-scheduler decides whether they have an effect, as there. */
 static void convert_scheduling(struct conversion *c, const struct json_at *policy, cJSON *to)
 {
-    static const struct losses_field FIELDS[] = {{"minAvailable", NULL},
-                                                 {"queue", NULL},
-                                                 {"priorityClass", NULL},
-                                                 {"scheduleTimeoutSeconds", NULL},
+    static const struct losses_field FIELDS[] = {{"minAvailable", LOSSES_SAME},
+                                                 {"queue", LOSSES_SAME},
+                                                 {"priorityClass", LOSSES_SAME},
+                                                 {"scheduleTimeoutSeconds", LOSSES_SAME},
                                                  {"minResources", "the operator computes it"},
                                                  {0}};
     const struct json_at from = json_member(policy, "schedulingPolicy");
 
-    losses_members(c->losses, &from, FIELDS);
-    for (size_t i = 0; i < 4; i++) {
-        const struct json_at m = json_member(&from, FIELDS[i].key);
-        if (m.node)
-            convert_copy(convert_object(to, "schedulingPolicy"), FIELDS[i].key, &m);
-    }
+    convert_members(c, &from, FIELDS, to, "schedulingPolicy");
 }
 
 static int convert_run_policy(struct conversion *c, const struct json_at *spec, struct err *err)
 {
     static const struct losses_field FIELDS[] = {{"cleanPodPolicy", NULL},
-                                                 {"ttlSecondsAfterFinished", NULL},
-                                                 {"activeDeadlineSeconds", NULL},
-                                                 {"backoffLimit", NULL},
+                                                 {"ttlSecondsAfterFinished", LOSSES_SAME},
+                                                 {"activeDeadlineSeconds", LOSSES_SAME},
+                                                 {"backoffLimit", LOSSES_SAME},
                                                  {"suspend", NULL},
                                                  {"managedBy", NULL},
                                                  {"schedulingPolicy", NULL},
                                                  {0}};
-    static const char *const SAME[] = {"ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"};
     static const char *const CLEAN[] = {"None", "Running", "All", NULL};
     static const char *const CLEAN_UP[] = {"None", "Unfinished", "All"};
     const struct json_at policy = json_member(spec, "runPolicy");
-    const struct json_at manager = json_member(&policy, "managedBy");
     cJSON *to = cJSON_AddObjectToObject(c->spec, "runPolicy");
-    const char *who = NULL;
-    bool suspend = false;
     int clean = 0;
 
-    losses_members(c->losses, &policy, FIELDS);
     if (json_expect_object(&policy, err) < 0 ||
-        decode_word(&policy, "cleanPodPolicy", CLEAN, &clean, err) < 0 ||
-        json_get_bool(&policy, "suspend", &suspend, err) < 0 ||
-        json_get_str(&policy, "managedBy", &who, err) < 0)
+        decode_word(&policy, "cleanPodPolicy", CLEAN, &clean, err) < 0)
         return -1;
     cJSON_AddStringToObject(to, "cleanUpPolicy", CLEAN_UP[clean]);
-    for (size_t i = 0; i < ARRAY_LEN(SAME); i++) {
-        const struct json_at m = json_member(&policy, SAME[i]);
-        convert_copy(to, SAME[i], &m);
-    }
-    if (suspend)
-        cJSON_AddBoolToObject(c->spec, "suspend", true);
+    convert_members(c, &policy, FIELDS, to, NULL);
     convert_scheduling(c, &policy, to);
-    if (who && strcmp(who, TRAINJOB_MULTIKUEUE) == 0)
-        cJSON_AddStringToObject(c->spec, "managedBy", who);
-    else if (who && who[0] && strcmp(who, "kubeflow.org/training-operator") != 0)
-        losses_add(c->losses, &manager, "no controller \"%.100s\" takes jobs of this kind", who);
-    return 0;
+    return convert_control(c, &policy, "kubeflow.org/training-operator", err);
 }
 
 /* ---- pytorchReplicaSpecs */

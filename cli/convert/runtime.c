@@ -25,7 +25,7 @@ static const cJSON *among(const cJSON *entries, const char *kind, const char *na
     cJSON_ArrayForEach(entry, entries)
     {
         const cJSON *o = jobfile_object(entry);
-        const char *own = json_str(json_find(o, (const char *[]){"metadata", NULL}), "name");
+        const char *own = json_meta(o, "name");
         if (convert_kind_of(o) == CONVERT_RUNTIME && own && strcmp(json_str(o, "kind"), kind) == 0 &&
             strcmp(own, name) == 0)
             return o;

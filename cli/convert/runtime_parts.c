@@ -64,39 +64,32 @@ static void read_job(struct conversion *c, struct runtime_parts *rt)
 {
     static const struct losses_field STEP[] = {
         {"name", NULL}, {"template", NULL}, {"replicas", NULL}, {"dependsOn", NULL}, {0}};
-    static const struct losses_field TEMPLATE[] = {{"metadata", NULL}, {"spec", NULL}, {0}};
     static const struct losses_field JOB[] = {
         {"template", NULL},
         {"parallelism", NULL},
         {"completions", NULL},
         {"completionMode", NULL},
-        {"backoffLimit", NULL},
-        {"activeDeadlineSeconds", NULL},
+        {"backoffLimit", LOSSES_SAME},
+        {"activeDeadlineSeconds", LOSSES_SAME},
         {"podFailurePolicy", "write it into runPolicy.podFailurePolicy, with the names of these containers"},
         {0}};
-    static const char *const SAME[] = {"backoffLimit", "activeDeadlineSeconds"};
     const struct json_at replicas = json_member(&rt->step_at, "replicas");
 
     rt->job_template = json_member(&rt->step_at, "template");
     rt->job = json_member(&rt->job_template, "spec");
     rt->pod_template = json_member(&rt->job, "template");
     losses_members(c->losses, &rt->step_at, STEP);
-    losses_members(c->losses, &rt->job_template, TEMPLATE);
-    losses_members(c->losses, &rt->job, JOB);
+    losses_members(c->losses, &rt->job_template, LOSSES_METADATA_AND_SPEC);
+    convert_members(c, &rt->job, JOB, c->spec, "runPolicy");
     if (replicas.node && json_exact_i64(replicas.node, 0) != 1)
         losses_add(c->losses, &replicas, "expected 1: a job has one group of these pods");
-    for (size_t i = 0; i < ARRAY_LEN(SAME); i++) {
-        const struct json_at m = json_member(&rt->job, SAME[i]);
-        if (m.node)
-            convert_copy(convert_object(c->spec, "runPolicy"), SAME[i], &m);
-    }
 }
 
 static void read_jobset(struct conversion *c, const struct runtime_parts *rt)
 {
     static const struct losses_field FIELDS[] = {
         {"replicatedJobs", NULL},
-        {"ttlSecondsAfterFinished", NULL},
+        {"ttlSecondsAfterFinished", LOSSES_SAME},
         {"failurePolicy", NULL},
         {"volumeClaimPolicies", NULL},
         {"network", "the operator makes a headless Service of its own"},
@@ -104,14 +97,11 @@ static void read_jobset(struct conversion *c, const struct runtime_parts *rt)
         {"startupPolicy", "all pods start at once"},
         {0}};
     static const struct losses_field FAILURE[] = {{"maxRestarts", NULL}, {0}};
-    const struct json_at ttl = json_member(&rt->jobset, "ttlSecondsAfterFinished");
     const struct json_at failure = json_member(&rt->jobset, "failurePolicy");
     const struct json_at restarts = json_member(&failure, "maxRestarts");
 
-    losses_members(c->losses, &rt->jobset, FIELDS);
+    convert_members(c, &rt->jobset, FIELDS, c->spec, "runPolicy");
     losses_members(c->losses, &failure, FAILURE);
-    if (ttl.node)
-        convert_copy(convert_object(c->spec, "runPolicy"), "ttlSecondsAfterFinished", &ttl);
     if (restarts.node) /* of the whole gang, as here; those of single pods are the Job's */
         convert_copy(convert_object(c->spec, "runPolicy"), "backoffLimit", &restarts);
 }
@@ -159,7 +149,7 @@ static int read_all(struct conversion *c, struct runtime_parts *rt, struct err *
 
 int runtime_read(struct conversion *c, const cJSON *runtime, struct runtime_parts *ret, struct err *err)
 {
-    const char *name = json_str(json_find(runtime, (const char *[]){"metadata", NULL}), "name");
+    const char *name = json_meta(runtime, "name");
 
     *ret = (struct runtime_parts){.root = json_root(runtime, NULL), .subject = c->losses->subject};
     c->losses->subject = arena_printf(c->arena, "%.40s %.253s", json_str(runtime, "kind"), name ? name : "");
@@ -195,7 +185,7 @@ void runtime_claims(struct conversion *c, const struct runtime_parts *rt, cJSON 
     cJSON_ArrayForEach(policy, policies.node)
         cJSON_ArrayForEach(template, json_find(policy, (const char *[]){"templates", NULL}))
     {
-        const char *name = json_str(json_find(template, (const char *[]){"metadata", NULL}), "name");
+        const char *name = json_meta(template, "name");
         if (!name)
             continue;
         if (!job) {

@@ -5,8 +5,10 @@
 
 #include <string.h>
 
+enum { WORDS_MAX = 1024 };
+
 /* The words of command and args, as the kernel would get them. */
-static int words_of(const cJSON *container, const cJSON **ret, int max)
+static int words_of(const cJSON *container, const cJSON *ret[static WORDS_MAX])
 {
     static const char *const KEYS[] = {"command", "args"};
     const cJSON *w;
@@ -15,14 +17,12 @@ static int words_of(const cJSON *container, const cJSON **ret, int max)
     for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)
         cJSON_ArrayForEach(w, cJSON_GetObjectItemCaseSensitive(container, KEYS[i]))
         {
-            if (!cJSON_IsString(w) || n == max)
+            if (!cJSON_IsString(w) || n == WORDS_MAX)
                 return -1;
             ret[n++] = w;
         }
     return n;
 }
-
-enum { WORDS_MAX = 1024 };
 
 static bool is_program(const char *path, const char *name)
 {
@@ -54,9 +54,19 @@ static int options_at(const cJSON *const *words, int n)
 int convert_torchrun_at(const cJSON *container)
 {
     const cJSON *words[WORDS_MAX];
-    const int n = words_of(container, words, WORDS_MAX);
+    const int n = words_of(container, words);
 
     return n < 0 ? -1 : options_at(words, n);
+}
+
+bool convert_has_word(const cJSON *container, const char *word)
+{
+    const cJSON *words[WORDS_MAX];
+    int n = words_of(container, words);
+
+    while (n > 0 && strcmp(words[n - 1]->valuestring, word) != 0)
+        n--;
+    return n > 0;
 }
 
 /* An option without dashes, with '-' for '_'. */
@@ -76,6 +86,14 @@ static bool one_of(struct sv name, const char *const *list)
         if (sv_eq(name, *list))
             return true;
     return false;
+}
+
+void convert_add_extra(cJSON *torchrun, const char *word)
+{
+    cJSON *extra = cJSON_GetObjectItemCaseSensitive(torchrun, "extraOptions");
+
+    extra = extra ? extra : cJSON_AddArrayToObject(torchrun, "extraOptions");
+    cJSON_AddItemToArray(extra, cJSON_CreateString(word));
 }
 
 /* An option with its value (NULL: a flag) goes into torchrunConfig. */
@@ -103,11 +121,9 @@ static void take_option(struct conversion *c, const struct json_at *at, const ch
                 cJSON_AddStringToObject(torchrun, KEYS[i][1], value);
             return;
         }
-    cJSON *extra = cJSON_GetObjectItemCaseSensitive(torchrun, "extraOptions");
-    extra = extra ? extra : cJSON_AddArrayToObject(torchrun, "extraOptions");
-    cJSON_AddItemToArray(extra, cJSON_CreateString(word));
+    convert_add_extra(torchrun, word);
     if (value && !strchr(word, '='))
-        cJSON_AddItemToArray(extra, cJSON_CreateString(value));
+        convert_add_extra(torchrun, value);
 }
 
 void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *container)
@@ -115,7 +131,7 @@ void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *con
     static const char *const FLAGS[] = {
         "m", "module", "no-python", "run-path", "standalone", "virtual-local-rank", NULL};
     const cJSON *words[WORDS_MAX];
-    const int n = words_of(container, words, WORDS_MAX);
+    const int n = words_of(container, words);
     cJSON *args = cJSON_CreateArray();
     int i = n < 0 ? n : options_at(words, n);
 

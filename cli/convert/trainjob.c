@@ -25,14 +25,12 @@ static int apply_trainer(struct conversion *c, const struct json_at *trainer, cJ
                          struct err *err)
 {
     static const struct losses_field FIELDS[] = {
-        {"image", NULL},    {"command", NULL},          {"args", NULL},           {"env", NULL},
-        {"numNodes", NULL}, {"resourcesPerNode", NULL}, {"numProcPerNode", NULL}, {0}};
-    static const char *const SAME[][2] = {
-        {"image", "image"}, {"command", "command"}, {"args", "args"}, {"resourcesPerNode", "resources"}};
+        {"image", LOSSES_SAME}, {"command", LOSSES_SAME},   {"args", LOSSES_SAME},    {"env", NULL},
+        {"numNodes", NULL},     {"resourcesPerNode", NULL}, {"numProcPerNode", NULL}, {0}};
     const struct json_at command = json_member(trainer, "command");
     const struct json_at env = json_member(trainer, "env");
+    const struct json_at resources = json_member(trainer, "resourcesPerNode");
 
-    losses_members(c->losses, trainer, FIELDS);
     if (json_expect_object(trainer, err) < 0 || json_expect_array(&command, 128, err) < 0 ||
         json_expect_array(&env, 128, err) < 0)
         return -1;
@@ -40,10 +38,8 @@ static int apply_trainer(struct conversion *c, const struct json_at *trainer, cJ
         return json_err(
             &command, err,
             "Trainer makes torchtune's recipe and arguments: write out the command that it would run");
-    for (size_t i = 0; i < ARRAY_LEN(SAME); i++) {
-        const struct json_at m = json_member(trainer, SAME[i][0]);
-        convert_copy(container, SAME[i][1], &m);
-    }
+    convert_members(c, trainer, FIELDS, container, NULL);
+    convert_copy(container, "resources", &resources);
     if (losses_is_set(env.node)) {
         cleanup_json cJSON *patch = cJSON_CreateObject();
         cJSON_AddItemToObject(patch, "env", cJSON_Duplicate(env.node, true));
@@ -133,21 +129,10 @@ static int convert_numbers(struct conversion *c, const struct json_at *trainer,
 static int convert_policies(struct conversion *c, const struct json_at *spec, struct err *err)
 {
     const struct json_at deadline = json_member(spec, "activeDeadlineSeconds");
-    const struct json_at manager = json_member(spec, "managedBy");
-    const char *who = NULL;
-    bool suspend = false;
 
-    if (json_get_bool(spec, "suspend", &suspend, err) < 0 || json_get_str(spec, "managedBy", &who, err) < 0)
-        return -1;
-    if (suspend)
-        cJSON_AddBoolToObject(c->spec, "suspend", true);
     if (deadline.node)
         convert_copy(convert_object(c->spec, "runPolicy"), "activeDeadlineSeconds", &deadline);
-    if (who && strcmp(who, TRAINJOB_MULTIKUEUE) == 0)
-        cJSON_AddStringToObject(c->spec, "managedBy", who);
-    else if (who && who[0] && strcmp(who, "trainer.kubeflow.org/trainjob-controller") != 0)
-        losses_add(c->losses, &manager, "no controller \"%.100s\" takes jobs of this kind", who);
-    return 0;
+    return convert_control(c, spec, "trainer.kubeflow.org/trainjob-controller", err);
 }
 
 /* The operator takes the first container, unless one is named python or pytorch. */

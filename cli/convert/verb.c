@@ -5,6 +5,7 @@
 #include "cli/session.h"
 
 #include "cli/say.h"
+#include "cli/texts.h"
 #include "common/yaml_write.h"
 
 #include <stdio.h>
@@ -35,9 +36,7 @@ struct result {
 static int convert_one(const cJSON *entry, const cJSON *entries, struct result *r, struct err *err)
 {
     const cJSON *object = jobfile_object(entry);
-    const cJSON *metadata = json_find(object, (const char *[]){"metadata", NULL});
-    const char *name = json_str(metadata, "name");
-    const char *prefix = json_str(metadata, "generateName");
+    const char *name = json_meta(object, "name"), *prefix = json_meta(object, "generateName");
     cleanup_buf struct buf lost = BUF_INIT(TEXT_MAX);
     cleanup_buf struct buf yaml = BUF_INIT(TEXT_MAX);
     cleanup_json cJSON *job = NULL;
@@ -131,21 +130,7 @@ const struct verb VERB_CONVERT = {
     .operands_max = VERB_ANY,
     .words = VERB_FILES,
     .summary = "turn Kubeflow's PyTorchJobs and TrainJobs into training jobs",
-    .about =
-        "Reads YAML or JSON (- is stdin). Prints each PyTorchJob (kubeflow.org/v1) and TrainJob "
-        "(trainer.kubeflow.org/v1alpha1) as a PyTorchTrainingJob. The runtime of a TrainJob must be one "
-        "for torch, and among the files; only torch-distributed may be missing.\n"
-        "Fields with no equivalent are listed on stderr: file and line, field, reason. A line with "
-        "\"note\" loses nothing. `convert` leaves out objects of other kinds.\n"
-        "Programs still start torchrun themselves, and get the same variables as there (RANK, PET_NNODES, "
-        "...). A PyTorchJob with an elasticPolicy becomes an elastic job, whose torchrun the operator "
-        "starts. A field that the manifest does not set has the operator's default, for example 3 counted "
-        "restarts (runPolicy.backoffLimit).\n"
-        "With --launcher Torchkeeper the operator starts its own torchrun in each job. It reports "
-        "progress. It ends hangs once you set runPolicy.progressTimeoutSeconds. This needs containers "
-        "whose command is torchrun.\n"
-        "Exit status: 0 when every field was converted, 3 when fields were lost, 1 when a job could not "
-        "be converted; the other jobs are printed all the same.",
+    .about = convert_txt,
     .options = OPTIONS,
     .examples = EXAMPLES,
     .offline = true,

@@ -1,5 +1,5 @@
 /* feed.c - one request after the other for a container's log. */
-#include "cli/logs/feed.h"
+#include "cli/logs/feeds.h"
 
 #include "kube/apistatus.h"
 
@@ -17,20 +17,20 @@ static void request(void *ctx);
 
 static int64_t now_ms(const struct feed *f)
 {
-    return kube_loop_now_ms(f->session->loop);
+    return kube_loop_now_ms(f->all->session->loop);
 }
 
 static void request_in(struct feed *f, int64_t ms)
 {
     f->again = (struct kube_loop_timer){.fire = request, .ctx = f, .node = f->again.node};
-    kube_loop_timer_set(f->session->loop, &f->again, now_ms(f) + ms);
+    kube_loop_timer_set(f->all->session->loop, &f->again, now_ms(f) + ms);
 }
 
 static void stop(struct feed *f)
 {
     if (f->transfer)
-        kube_transport_cancel(&f->session->api, TAKE(f->transfer));
-    kube_loop_timer_cancel(f->session->loop, &f->again);
+        kube_transport_cancel(&f->all->session->api, TAKE(f->transfer));
+    kube_loop_timer_cancel(f->all->session->loop, &f->again);
 }
 
 void feed_close(struct feed *f)
@@ -39,14 +39,14 @@ void feed_close(struct feed *f)
         return;
     stop(f);
     f->done = true;
-    merge_end(f->merge, f->stream, true, now_ms(f));
-    merge_close(f->merge, f->stream);
+    merge_end(f->all->merge, f->stream, true, now_ms(f));
+    merge_close(f->all->merge, f->stream);
 }
 
 static void finish(struct feed *f)
 {
     feed_close(f);
-    f->sink->moved(f->sink->ctx, f);
+    f->all->moved(f->all->ctx, f);
 }
 
 static void give_up_later(struct feed *f);
@@ -54,7 +54,7 @@ static void give_up_later(struct feed *f);
 /* Add up how long the rest of a deleted pod's log takes. */
 static void count_rest(struct feed *f)
 {
-    const int64_t now = now_ms(f) - f->sink->blocked_ms;
+    const int64_t now = now_ms(f) - f->all->blocked_ms;
 
     if (f->counting && !f->held)
         f->rest_ms += now - f->counted_ms;
@@ -68,12 +68,12 @@ static bool is_endless(struct feed *f)
     struct err err;
 
     count_rest(f);
-    if (f->rest_ms < FEED_GONE_MS)
+    if (f->rest_ms < FEEDS_GONE_MS)
         return false;
     f->failed = true;
     (void)err_set(&err, ERR_TIMEOUT, "its log goes on %d s after the pod was deleted: the rest is left out",
-                  FEED_GONE_MS / 1000);
-    f->sink->trouble(f->sink->ctx, f, &err);
+                  FEEDS_GONE_MS / 1000);
+    f->all->trouble(f->all->ctx, f, &err);
     finish(f);
     return true;
 }
@@ -88,21 +88,21 @@ static void on_chunk(void *ctx, struct sv bytes)
         give_up_later(f);
     f->got_bytes = true;
     f->failures = f->quiet = 0;
-    merge_feed(f->merge, f->stream, bytes, now_ms(f));
-    f->held = merge_is_full(f->merge, f->stream);
+    merge_feed(f->all->merge, f->stream, bytes, now_ms(f));
+    f->held = merge_is_full(f->all->merge, f->stream);
     if (f->held)
-        kube_transport_hold(&f->session->api, f->transfer, true);
-    f->sink->moved(f->sink->ctx, f);
+        kube_transport_hold(&f->all->session->api, f->transfer, true);
+    f->all->moved(f->all->ctx, f);
 }
 
 void feed_release(struct feed *f)
 {
-    if (!f->used || f->done || !f->held || merge_is_full(f->merge, f->stream))
+    if (!f->used || f->done || !f->held || merge_is_full(f->all->merge, f->stream))
         return;
     count_rest(f);
     f->held = false;
     if (f->transfer)
-        kube_transport_hold(&f->session->api, f->transfer, false);
+        kube_transport_hold(&f->all->session->api, f->transfer, false);
 }
 
 static void came_to_its_end(struct feed *f)
@@ -116,31 +116,31 @@ static void came_to_its_end(struct feed *f)
     f->has_read = true;
     f->quiet = f->got_bytes ? 0 : f->quiet + (f->quiet < REOPEN_DOUBLINGS);
     request_in(f, was_live ? REOPEN_MS << f->quiet : 0);
-    f->sink->moved(f->sink->ctx, f);
+    f->all->moved(f->all->ctx, f);
 }
 
 static void failed(struct feed *f, const struct err *err)
 {
     const struct podlog log = {.pod = f->pod};
-    const struct kube_request permission = podlog_right(f->session, &log);
+    const struct kube_request permission = podlog_right(f->all->session, &log);
     struct err explained = *err;
 
     if (err->code == 403) {
-        (void)session_explain(f->session, &permission, &explained);
-        f->sink->fatal(f->sink->ctx, &explained);
+        (void)session_explain(f->all->session, &permission, &explained);
+        f->all->fatal(f->all->ctx, &explained);
         return;
     }
     f->failures++;
     if ((err->code == 404 && (f->gone || f->final)) || (f->once && f->failures >= FAILURES_MAX)) {
         f->failed = err->code != 404;
         if (f->failed)
-            f->sink->trouble(f->sink->ctx, f, err);
+            f->all->trouble(f->all->ctx, f, err);
         finish(f);
         return;
     }
     /* 400: the container is about to start. */
     if (f->failures == REPORTED_FAILURE && err->code != 400)
-        f->sink->trouble(f->sink->ctx, f, err);
+        f->all->trouble(f->all->ctx, f, err);
     request_in(f, f->failures == 1 ? AT_ONCE_MS : backoff_failed(&f->backoff, now_ms(f), 0));
 }
 
@@ -154,7 +154,7 @@ static void on_done(void *ctx, const struct kube_http_response *r, const struct 
     if (err)
         why = *err;
     const bool whole = !err && kube_status_check(r, &status, &why) == 0;
-    merge_end(f->merge, f->stream, whole, now_ms(f));
+    merge_end(f->all->merge, f->stream, whole, now_ms(f));
     if (whole)
         came_to_its_end(f);
     else
@@ -180,15 +180,15 @@ static void request(void *ctx)
     f->got_bytes = f->held = false;
     const struct podlog log = {.pod = f->pod,
                                .container = f->container,
-                               .since = merge_since(f->merge, f->stream, since) ? since : NULL,
-                               .since_s = f->options->since_s,
-                               .tail = f->options->tail,
+                               .since = merge_since(f->all->merge, f->stream, since) ? since : NULL,
+                               .since_s = f->all->since_s,
+                               .tail = f->all->tail,
                                .times = true,
                                .follow = f->live};
-    merge_begin(f->merge, f->stream, f->live, now_ms(f));
-    if (podlog_request(f->session, &log, &a, &r, &err) < 0 ||
-        !(f->transfer = kube_transport_start(&f->session->api, &r, &handler, &err)))
-        f->sink->fatal(f->sink->ctx, &err);
+    merge_begin(f->all->merge, f->stream, f->live, now_ms(f));
+    if (podlog_request(f->all->session, &log, &a, &r, &err) < 0 ||
+        !(f->transfer = kube_transport_start(&f->all->session->api, &r, &handler, &err)))
+        f->all->fatal(f->all->ctx, &err);
 }
 
 void feed_begin(struct feed *f)
@@ -212,7 +212,7 @@ static void give_up(void *ctx)
 static void give_up_later(struct feed *f)
 {
     f->again = (struct kube_loop_timer){.fire = give_up, .ctx = f, .node = f->again.node};
-    kube_loop_timer_set(f->session->loop, &f->again, now_ms(f) + GONE_MS);
+    kube_loop_timer_set(f->all->session->loop, &f->again, now_ms(f) + GONE_MS);
 }
 
 void feed_update(struct feed *f)
@@ -236,8 +236,8 @@ void feed_read_out(struct feed *f)
     if (f->gone || (f->transfer && !f->live) || (!f->transfer && f->failures))
         return;
     if (f->transfer) {
-        kube_transport_cancel(&f->session->api, TAKE(f->transfer));
-        merge_end(f->merge, f->stream, false, now_ms(f));
+        kube_transport_cancel(&f->all->session->api, TAKE(f->transfer));
+        merge_end(f->all->merge, f->stream, false, now_ms(f));
     }
     request_in(f, 0);
 }

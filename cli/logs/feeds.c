@@ -40,18 +40,11 @@ void feeds_begin(struct feeds *f, const struct pod *pod, const char *job, bool o
         return;
     }
     struct feed *feed = &f->of[i];
-    *feed = (struct feed){.session = f->session,
-                          .merge = f->merge,
-                          .options = f->options,
-                          .sink = f->sink,
-                          .stream = i,
-                          .once = once,
-                          .ended = has_ended(pod),
-                          .listed = true};
+    *feed = (struct feed){.all = f, .stream = i, .once = once, .ended = has_ended(pod), .listed = true};
     snprintf(feed->pod, sizeof(feed->pod), "%s", pod->name);
     snprintf(feed->uid, sizeof(feed->uid), "%s", pod->uid);
     snprintf(feed->container, sizeof(feed->container), "%s", pod->training.name);
-    snprintf(f->labels[i], sizeof(f->labels[i]), "%s", pod->name + (has_prefix ? job_len + 1 : 0));
+    snprintf(feed->label, sizeof(feed->label), "%s", pod->name + (has_prefix ? job_len + 1 : 0));
     feed_begin(feed);
 }
 
@@ -118,9 +111,4 @@ void feeds_close(struct feeds *f)
 {
     for (int i = 0; i < MERGE_STREAMS; i++)
         feed_close(&f->of[i]);
-}
-
-const char *feeds_label(const struct feeds *f, int stream)
-{
-    return f->labels[stream];
 }

@@ -77,9 +77,7 @@ struct follow {
     struct trainjob *job;
     char *name; /* outlives each decoded job */
     struct jobfeed *watch;
-    struct merge *merge;
     struct feeds feeds;
-    struct feed_sink sink;
     struct kube_loop_task printing;
     struct kube_loop_timer print_again, lingering;
     bool synced, deleted, finished;
@@ -133,12 +131,11 @@ static bool print_lines(struct follow *f, int64_t now_ms)
     struct merge_line line;
     struct err impossible;
 
-    while (merge_next(f->merge, now_ms, &line)) {
+    while (merge_next(f->feeds.merge, now_ms, &line)) {
         if (!view_wants(f->options->view.grep, line.text))
             continue;
         buf_clear(&out);
-        (void)view_line(&out, &f->options->view, feeds_label(&f->feeds, line.stream), line.stream, &line,
-                        &impossible);
+        (void)view_line(&out, &f->options->view, f->feeds.of[line.stream].label, &line, &impossible);
         /* Of a line-buffered stream fwrite may count what it failed to write. */
         if (fwrite(out.data, 1, out.len, stdout) != out.len || ferror(stdout))
             return false;
@@ -161,12 +158,12 @@ static void print(void *ctx)
         return;
     }
     feeds_release(&f->feeds);
-    f->sink.blocked_ms += clock.mono_ms(clock.ctx) - began_ms;
-    const int64_t due_ms = merge_due_ms(f->merge, now_ms);
+    f->feeds.blocked_ms += clock.mono_ms(clock.ctx) - began_ms;
+    const int64_t due_ms = merge_due_ms(f->feeds.merge, now_ms);
     if (due_ms != INT64_MAX)
         kube_loop_timer_set(f->session->loop, &f->print_again, due_ms);
     if (f->synced && (f->finished || f->deleted || !f->options->follow) && feeds_done(&f->feeds) &&
-        merge_is_empty(f->merge))
+        merge_is_empty(f->feeds.merge))
         kube_loop_stop(f->session->loop);
 }
 
@@ -296,7 +293,7 @@ static void on_pod(void *ctx, const cJSON *object)
 static void on_pod_gone(void *ctx, const cJSON *object)
 {
     struct follow *f = ctx;
-    const char *uid = json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid");
+    const char *uid = json_meta(object, "uid");
 
     if (uid)
         feeds_gone(&f->feeds, uid);
@@ -398,9 +395,9 @@ static void on_job(void *ctx, const cJSON *object)
         see_job(f, job);
 }
 
-static void on_job_gone(void *ctx, const char *ns, const char *name)
+static void on_job_gone(void *ctx, const cJSON *object)
 {
-    (void)ns, (void)name;
+    (void)object;
     see_deleted(ctx);
     print_soon(ctx);
 }
@@ -431,8 +428,8 @@ static void on_state(void *ctx)
     f->is_lost = t->since_ms;
 }
 
-static const struct jobfeed_pods PODS = {
-    .list_begin = on_pods_begin, .list_end = on_pods_end, .pod = on_pod, .removed = on_pod_gone};
+static const struct jobfeed_sink PODS = {
+    .list_begin = on_pods_begin, .list_end = on_pods_end, .object = on_pod, .removed = on_pod_gone};
 
 static int status_of(const struct follow *f, struct err *err)
 {
@@ -454,15 +451,20 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
 {
     struct follow *f = memory_must(calloc(1, sizeof(*f)));
 
-    *f = (struct follow){.session = s, .options = o, .job = job, .merge = merge_new()};
+    *f = (struct follow){.session = s,
+                         .options = o,
+                         .job = job,
+                         .feeds = {.session = s,
+                                   .merge = merge_new(),
+                                   .tail = o->tail,
+                                   .since_s = o->since_s,
+                                   .ctx = f,
+                                   .moved = on_moved,
+                                   .trouble = on_trouble,
+                                   .fatal = on_fatal}};
     f->attempt = job->status.attempt;
     f->finished = jobstatus_finished(&job->status);
-    f->sink = (struct feed_sink){.ctx = f, .moved = on_moved, .trouble = on_trouble, .fatal = on_fatal};
     f->notes.once = !o->follow;
-    f->feeds.session = s;
-    f->feeds.merge = f->merge;
-    f->feeds.options = &o->feed;
-    f->feeds.sink = &f->sink;
     f->printing = (struct kube_loop_task){.run = print, .ctx = f};
     f->print_again = (struct kube_loop_timer){.fire = print, .ctx = f};
     f->lingering = (struct kube_loop_timer){.fire = linger_no_more, .ctx = f};
@@ -470,11 +472,11 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     f->watch = jobfeed_new(&(struct jobfeed_options){.session = s,
                                                      .ns = s->ns,
                                                      .name = f->name,
+                                                     .jobs = {.list_begin = on_list_begin,
+                                                              .list_end = on_list_end,
+                                                              .object = on_job,
+                                                              .removed = on_job_gone},
                                                      .pods = &PODS,
-                                                     .list_begin = on_list_begin,
-                                                     .list_end = on_list_end,
-                                                     .job = on_job,
-                                                     .removed = on_job_gone,
                                                      .state = on_state,
                                                      .failed = on_fatal,
                                                      .ctx = f});
@@ -486,7 +488,7 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     kube_loop_timer_cancel(s->loop, &f->print_again);
     kube_loop_timer_cancel(s->loop, &f->lingering);
     kube_loop_task_cancel(s->loop, &f->printing);
-    merge_free(f->merge);
+    merge_free(f->feeds.merge);
     trainjob_free(f->job);
     free(f->name);
     free(f);

@@ -8,15 +8,16 @@
 #ifndef TK_CLI_LOGS_FOLLOW_H
 #define TK_CLI_LOGS_FOLLOW_H
 
-#include "cli/logs/feed.h"
+#include "cli/logs/merge.h"
 #include "cli/logs/view.h"
 #include "cli/ranks.h"
+#include "cli/session.h"
 
 enum { FOLLOW_PODS_MAX = MERGE_STREAMS / 2 };
 
 struct follow_options {
     struct ranks ranks;
-    struct feed_options feed;
+    int64_t tail, since_s; /* as in podlog.h */
     struct view view;
     const char *container; /* NULL: the training container */
     bool follow;           /* else what is there now */

@@ -6,6 +6,7 @@
 #include "cli/shown.h"
 #include "cli/span.h"
 #include "cli/terminal.h"
+#include "cli/texts.h"
 #include "cli/usage.h"
 #include "common/buf.h"
 #include "common/clock.h"
@@ -82,7 +83,7 @@ enum { CONTAINER_NAME_MAX = 63 };
 static struct follow_options defaults(void)
 {
     return (struct follow_options){
-        .feed.tail = -1,
+        .tail = -1,
         .follow = true,
         .view = {.colours = terminal_of(STDOUT_FILENO).colours, .safe = isatty(STDOUT_FILENO)}};
 }
@@ -118,9 +119,9 @@ static int read_options(const struct args *a, struct follow_options *o, struct e
     if (args_has(a, "rank") && ranks_parse(args_text(a, "rank", ""), &o->ranks, err) < 0)
         return -1;
     o->ranks.pod = args_text(a, "pod", NULL);
-    if (args_has(a, "since") && span_parse("since", args_text(a, "since", ""), &o->feed.since_s, err) < 0)
+    if (args_has(a, "since") && span_parse("since", args_text(a, "since", ""), &o->since_s, err) < 0)
         return -1;
-    o->feed.tail = args_i64(a, "tail", o->feed.tail);
+    o->tail = args_i64(a, "tail", o->tail);
     return 0;
 }
 
@@ -209,7 +210,7 @@ int logs_print(struct session *s, const char *name, int64_t tail, struct err *er
 {
     struct follow_options o = defaults();
 
-    o.feed.tail = tail;
+    o.tail = tail;
     return print_logs(s, name, false, &o, err);
 }
 
@@ -256,21 +257,7 @@ const struct verb VERB_LOGS = {
     .options = OPTIONS,
     .examples = EXAMPLES,
     .summary = "print the logs of all pods of a job, merged in order of time",
-    .about =
-        "Prints the lines of the training containers, each behind the name of its pod. `logs` waits for "
-        "pods that do not run yet, continues after restarts and after a lost connection, and ends with "
-        "the job.\n"
-        "--grep prints only the lines that match. --container prints another container of each pod, for "
-        "example a sidecar or an init container; pods without it are passed over.\n"
-        "`logs` reads 64 pods at once. For a larger job choose pods by --rank or --pod. Ranks follow the "
-        "order of replicaSpecs and indices with the operator's own launcher, with rdzvBackend static, and "
-        "without torchrun; while an elastic job lacks a pod, the pods behind it have lower ranks. The "
-        "torchrun of an image assigns ranks in its rendezvous, in another order: then `logs` refuses "
-        "--rank.\n"
-        "The operator deletes the pods of an earlier attempt, and their logs with them. --previous prints "
-        "the excerpts saved in the job's status.\n"
-        "Exit status: 0 when the job succeeded, 1 when it failed or a log could not be read. With "
-        "--no-follow and --previous: 0 when everything was read.",
+    .about = logs_txt,
     .check = check_logs,
     .run = run_logs,
 };

@@ -13,10 +13,10 @@ bool view_wants(const regex_t *grep, struct sv line)
     return !grep || regexec(grep, line.p, 1, &within, REG_STARTEND) == 0;
 }
 
-int view_line(struct buf *out, const struct view *v, const char *label, int colour_index,
-              const struct merge_line *line, struct err *err)
+int view_line(struct buf *out, const struct view *v, const char *label, const struct merge_line *line,
+              struct err *err)
 {
-    const char *colour = COLOURS[(size_t)colour_index % (sizeof(COLOURS) / sizeof(COLOURS[0]))];
+    const char *colour = COLOURS[(size_t)line->stream % (sizeof(COLOURS) / sizeof(COLOURS[0]))];
 
     if (v->colours ? buf_printf(out, err, "\x1b[%sm[%s]\x1b[0m ", colour, label) < 0
                    : buf_printf(out, err, "[%s] ", label) < 0)

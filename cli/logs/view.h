@@ -19,8 +19,8 @@ struct view {
 /* Whether some of the line fits the pattern. NULL: each line does. */
 bool view_wants(const regex_t *grep, struct sv line);
 
-/* `label` names the pod. The line ends with a line feed. */
-int view_line(struct buf *out, const struct view *v, const char *label, int colour_index,
-              const struct merge_line *line, struct err *err);
+/* `label` names the pod; its colour is that of the line's stream. The line ends with a line feed. */
+int view_line(struct buf *out, const struct view *v, const char *label, const struct merge_line *line,
+              struct err *err);
 
 #endif

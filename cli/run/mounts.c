@@ -102,9 +102,7 @@ static const cJSON *find_map(const struct mounting *g, const char *name)
     cJSON_ArrayForEach(entry, g->m->entries)
     {
         const cJSON *o = jobfile_object(entry);
-        const cJSON *metadata = json_find(o, (const char *[]){"metadata", NULL});
-        const char *kind = json_str(o, "kind"), *own = json_str(metadata, "name");
-        const char *ns = json_str(metadata, "namespace");
+        const char *kind = json_str(o, "kind"), *own = json_meta(o, "name"), *ns = json_meta(o, "namespace");
         if (kind && strcmp(kind, "ConfigMap") == 0 && own && strcmp(own, name) == 0 &&
             (!ns || strcmp(ns, g->m->job->ns) == 0))
             return entry;
@@ -169,7 +167,7 @@ static int write_bytes(const char *at, const struct buf *bytes, int mode, struct
 static int write_key(const struct mounting *g, const char *folder, const cJSON *map, const char *key,
                      const char *path, int mode, struct err *err)
 {
-    const char *name = json_str(json_find(map, (const char *[]){"metadata", NULL}), "name");
+    const char *name = json_meta(map, "name");
     const char *text = json_str(json_find(map, (const char *[]){LISTS[0], NULL}), key);
     const char *base64 = json_str(json_find(map, (const char *[]){LISTS[1], NULL}), key);
     const bool optional = is_optional(g);

@@ -6,6 +6,7 @@
 #include "cli/say.h"
 #include "cli/session.h"
 #include "cli/shown.h"
+#include "cli/texts.h"
 #include "common/clock.h"
 
 #include <errno.h>
@@ -186,7 +187,7 @@ static struct trainjob *read_job(const struct args *a, const cJSON *entries, str
     {
         const cJSON *o = jobfile_object(entry);
         const char *kind = json_str(o, "kind");
-        const char *own = json_str(json_find(o, (const char *[]){"metadata", NULL}), "name");
+        const char *own = json_meta(o, "name");
         if (kind && !strcmp(kind, TRAINJOB_KIND) && (!name || (own && !strcmp(own, name)))) {
             found = entry;
             n++;
@@ -346,25 +347,7 @@ const struct verb VERB_RUN = {
     .operands_max = 1,
     .words = VERB_FILES,
     .summary = "run a job's manifest on this machine, without a cluster",
-    .about =
-        "Starts what the training containers of the job's pods would run, with the same arguments and "
-        "environment, in the current folder. Variables of this shell are set, too, where the job does not "
-        "set them. FILE may be - for stdin.\n"
-        "All pods run side by side, at most 16, and meet on 127.0.0.1; they share the machine's GPUs. "
-        "With --type or --index one pod runs alone: start the others in other terminals.\n"
-        "Volumes become folders of this machine: `run` replaces their paths in the command and in the "
-        "job's variables. It makes a temporary folder, in $TMPDIR or /tmp, for each emptyDir, and for each "
-        "ConfigMap that is in FILE, as `kubectl ptj submit --dry-run` prints it, or optional. For any other "
-        "volume --volume names a "
-        "folder; without it `run` refuses the job. A program that has such a path in its own code does "
-        "not find it.\n"
-        "Not as in the cluster: torchrun is the one in $PATH; there are no images, limits, init "
-        "containers and sidecars; nothing is restarted. Variables from Secrets and ConfigMaps are taken "
-        "from this shell, and `run` lists those that it lacks. PTJ_JOB_UID is local-NAME; "
-        "PTJ_TERMINATION_LOG and TORCHKEEPER_PROGRESS_PORT are not set.\n"
-        "Exit status: the program's (127: not found). Of several pods it is that of the first failure, "
-        "which ends the others; when the first pod succeeds, the others have 30 s, and it is 0. With "
-        "--dry-run it is 1 for a job that `run` would refuse.",
+    .about = run_txt,
     .options = OPTIONS,
     .examples = EXAMPLES,
     .offline = true,

@@ -10,7 +10,7 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-/* The folder of the code in the containers. */
+/* The folder of the code in the containers; help/submit.txt names it. */
 #define MANIFEST_CODE_FOLDER "/ptj/code"
 
 /* That of a volume without the limit of 64 MiB. */

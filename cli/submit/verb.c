@@ -9,6 +9,7 @@
 #include "cli/span.h"
 #include "cli/submit/manifest.h"
 #include "cli/submit/patterns.h"
+#include "cli/texts.h"
 #include "cli/usage.h"
 
 #include "common/contract.h"
@@ -346,7 +347,7 @@ static int send(struct session *session, const struct submission *s, cJSON *job,
     if (create(session, &SESSION_JOBS, job, &made, err) < 0)
         return err->code == 409 ? err_wrap(err, "choose another --name than %s, or delete that job", s->name)
                                 : -1;
-    const char *uid = json_str(json_find(made, (const char *[]){"metadata", NULL}), "uid");
+    const char *uid = json_meta(made, "uid");
     cleanup_json cJSON *code = manifest_code(s, uid);
     if (create(session, &KUBE_CONFIGMAPS, code, NULL, err) < 0) {
         if (err->code == 409)
@@ -491,32 +492,7 @@ const struct verb VERB_SUBMIT = {
     .operands_max = VERB_ANY,
     .words = VERB_FILES,
     .summary = "create a training job from a script or a folder",
-    .about =
-        "Creates a training job. Each of its pods runs SCRIPT under torchrun, with ARGS. They and the values "
-        "of --env reach it as they are: Kubernetes expands no $(NAME) in them. For a FOLDER the "
-        "first of ARGS names the file to run. What these options cannot express needs a manifest: "
-        "--dry-run prints one to start from. `kubectl ptj run` runs that manifest on this machine.\n"
-        "The code goes into a ConfigMap, NAME-code-XXXXX, which is deleted with the job. It holds at most "
-        "1 MiB and 256 files. The pods see them in " MANIFEST_CODE_FOLDER
-        ", read-only. The program starts in the "
-        "image's own working folder. `submit` lists on stderr which files it takes and which it leaves "
-        "out: names that begin with a dot, links, and what .ptjignore in the folder names. It leaves out "
-        "__pycache__ without listing it.\n"
-        "Each line of .ptjignore is a pattern. * stands for any characters but /, ? for one character, "
-        "[a-z] for one of a set, and \\ takes the next character literally. A pattern with a / at its "
-        "beginning or in its middle is a path below the folder; any other is a name at any depth. A "
-        "pattern that ends with / names folders. ! at the beginning takes a name again, # begins a "
-        "comment, and the last line that matches decides. ** is refused.\n"
-        "Everyone who may view the namespace can read ConfigMaps and jobs. So `submit` refuses a file "
-        "whose name looks like a key (id_*, *.pem, *.key, *.env, *kubeconfig*, *secret*, ...; but not "
-        "*.py and *.sh), and a file that contains a private key; --include takes it. Put tokens into a "
-        "Secret: --secret HF_TOKEN=hf/token.\n"
-        "With --progress-timeout the launcher ends the job's processes when no rank has shown output or "
-        "progress for so long, and the operator restarts the job. Choose it longer than the longest "
-        "silence of the script.\n"
-        "`submit` creates the job suspended, and resumes it when its ConfigMap exists. With --follow it "
-        "then prints the logs, and its exit status is that of `kubectl ptj logs`. Ctrl-C ends the "
-        "printing only: the job goes on.",
+    .about = submit_txt,
     .options = OPTIONS,
     .examples = EXAMPLES,
     .offline_with = "dry-run",

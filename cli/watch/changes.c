@@ -54,7 +54,7 @@ static void add_progress(const struct board_job *j, struct buf *out)
     if (p->step >= 0 && p->total_steps > 0)
         (void)buf_printf(out, &err, "/%lld", (long long)p->total_steps);
     if (p->eta_s >= 0)
-        (void)buf_printf(out, &err, ", %s left", span_text(p->eta_s, left));
+        (void)buf_printf(out, &err, ", %s left", span_text(p->eta_s, false, left));
     if (isfinite(p->loss))
         (void)buf_printf(out, &err, ", loss %.4g", p->loss);
 }
@@ -76,7 +76,8 @@ static void write_line(const struct board_job *j, bool with_ns, bool progress, i
     if (j->restarts)
         (void)buf_printf(out, &err, ", restarts %d", (int)j->restarts);
     if (j->completion_ms && j->created_ms && (j->phase == JOB_SUCCEEDED || j->phase == JOB_FAILED))
-        (void)buf_printf(out, &err, ", after %s", span_text((j->completion_ms - j->created_ms) / 1000, span));
+        (void)buf_printf(out, &err, ", after %s",
+                         span_text((j->completion_ms - j->created_ms) / 1000, false, span));
     if (j->failure[0] && (j->phase == JOB_FAILED || j->restarts > j->printed.restarts))
         (void)buf_printf(out, &err, "; %s", j->failure);
     (void)buf_puts(out, "\n", &err);

@@ -6,9 +6,6 @@
 static const char *const METADATA[] = {"namespace", "name", "uid", "creationTimestamp", NULL};
 static const char *const STATUS[] = {"phase",    "reason",    "ready",          "attempt",
                                      "restarts", "startTime", "completionTime", NULL};
-static const char *const FAILURE[] = {"pod",    "node",    "rank", "exitCode", "signal",
-                                      "reason", "message", "time", "attempt",  NULL};
-
 /* Strings and numbers only: other types do not have the meaning of these names. */
 static void copy(cJSON *to, const cJSON *from, const char *const *names)
 {
@@ -17,6 +14,16 @@ static void copy(cJSON *to, const cJSON *from, const char *const *names)
         if (cJSON_IsString(value) || cJSON_IsNumber(value))
             cJSON_AddItemToObject(to, *names, cJSON_Duplicate(value, false));
     }
+}
+
+cJSON *record_failure(const cJSON *failure)
+{
+    static const char *const FAILURE[] = {"pod",    "node",    "rank", "exitCode", "signal",
+                                          "reason", "message", "time", "attempt",  NULL};
+    cJSON *o = cJSON_CreateObject();
+
+    copy(o, failure, FAILURE);
+    return o;
 }
 
 static cJSON *with_time(cJSON *o, int64_t now_ms)
@@ -39,7 +46,7 @@ static cJSON *content(const struct board_job *j, const cJSON *object)
     if (progress)
         cJSON_AddItemToObject(o, "progress", progress);
     if (cJSON_IsObject(failure))
-        copy(cJSON_AddObjectToObject(o, "lastFailure"), failure, FAILURE);
+        cJSON_AddItemToObject(o, "lastFailure", record_failure(failure));
     return o;
 }
 

@@ -12,6 +12,9 @@
 /* The job as it is now. NULL: nothing of it has changed since the last call for this job. */
 cJSON *record_of(struct board_job *j, const cJSON *object, int64_t now_ms);
 
+/* A failure of the status. */
+cJSON *record_failure(const cJSON *failure);
+
 /* {"time", "namespace", "name", "uid", "deleted": true} */
 cJSON *record_deleted(const struct board_job *j, int64_t now_ms);
 

@@ -26,8 +26,6 @@ enum column {
     COLUMNS,
 };
 
-const char *columns_title(enum column c); /* "" for one that has none */
-
 enum {
     LABEL_MIN = 12,
     LABEL_GOOD = 20, /* rather than cut a name below this, the age is left out */
@@ -50,12 +48,15 @@ static const struct {
     [COLUMN_EVENT] = {"LAST EVENT", 0, 0},
 };
 
-struct fit {
-    const struct table *t;
-    int *width;
+struct drawing {
+    const struct table *s;
+    struct buf *out;
+    int width[COLUMNS]; /* 0: left out */
+    bool below;         /* events stand in a line of their own */
+    int used;           /* columns of the present line that are written */
 };
 
-static int needed(const struct fit *d)
+static int needed(const struct drawing *d)
 {
     int sum = -1;
 
@@ -75,20 +76,18 @@ static int longest_name(const struct table *t, struct board_job *const *jobs, si
     return longest < LABEL_MAX ? longest : LABEL_MAX;
 }
 
-static void widen(struct fit *d, enum column c, int to)
+static void widen(struct drawing *d, enum column c, int to)
 {
-    const int room = d->t->columns - needed(d), more = to - d->width[c];
+    const int room = d->s->columns - needed(d), more = to - d->width[c];
 
     if (d->width[c] && room > 0 && more > 0)
         d->width[c] += more < room ? more : room;
 }
 
-/* Fill width[] for these jobs; 0: the column is left out. A blank stands between two columns. */
-static void columns_fit(const struct table *t, struct board_job *const *jobs, size_t n,
-                        int width[static COLUMNS])
+/* Fill width[] for these jobs. A blank stands between two columns. */
+static void columns_fit(struct drawing *d, struct board_job *const *jobs, size_t n)
 {
-    struct fit fit = {t, width}, *d = &fit;
-    const int longest = longest_name(t, jobs, n);
+    const int longest = longest_name(d->s, jobs, n);
 
     for (int c = 0; c < COLUMNS; c++)
         d->width[c] = COLUMN[c].width;
@@ -96,41 +95,28 @@ static void columns_fit(const struct table *t, struct board_job *const *jobs, si
         const int ready = (int)shown_columns(sv_from(jobs[i]->ready));
         d->width[COLUMN_READY] = ready > d->width[COLUMN_READY] ? ready : d->width[COLUMN_READY];
     }
-    for (int keep = 1; keep <= COLUMN[COLUMN_PHASE].keep && needed(d) > d->t->columns; keep++)
+    for (int keep = 1; keep <= COLUMN[COLUMN_PHASE].keep && needed(d) > d->s->columns; keep++)
         for (int c = 0; c < COLUMNS; c++)
             if (COLUMN[c].keep == keep)
                 d->width[c] = 0;
-    if (needed(d) + (longest < LABEL_GOOD ? longest : LABEL_GOOD) - LABEL_MIN > d->t->columns)
+    if (needed(d) + (longest < LABEL_GOOD ? longest : LABEL_GOOD) - LABEL_MIN > d->s->columns)
         d->width[COLUMN_AGE] = 0;
     widen(d, COLUMN_NAME, longest);
-    const int room = d->t->columns - needed(d) - 1;
-    if (d->t->columns >= EVENT_FROM && room >= EVENT_MIN) {
+    const int room = d->s->columns - needed(d) - 1;
+    if (d->s->columns >= EVENT_FROM && room >= EVENT_MIN) {
         widen(d, COLUMN_BAR, 16);
         widen(d, COLUMN_SPARK, 16);
-        d->width[COLUMN_EVENT] = d->t->columns - needed(d) - 1;
+        d->width[COLUMN_EVENT] = d->s->columns - needed(d) - 1;
     }
     widen(d, COLUMN_SPARK, BOARD_LOSSES / 2);
     widen(d, COLUMN_BAR, BAR_MAX);
     widen(d, COLUMN_SPARK, BOARD_LOSSES);
 }
 
-const char *columns_title(enum column c)
-{
-    return COLUMN[c].title;
-}
-
 /* ---- the table */
 
 static const char REVERSED[] = "7", DIM[] = "2", BOLD[] = "1", RED[] = "31", GREEN[] = "32", YELLOW[] = "33",
                   CYAN[] = "36";
-
-struct drawing {
-    const struct table *s;
-    struct buf *out;
-    int width[COLUMNS]; /* 0: left out */
-    bool below;         /* events stand in a line of their own */
-    int used;           /* columns of the present line that are written */
-};
 
 static void add(struct drawing *d, const char *text, size_t len)
 {
@@ -268,7 +254,7 @@ static void draw_progress(struct drawing *d, const struct board_job *j)
         cell(d, COLUMN_BAR, j->phase == JOB_RUNNING ? GREEN : DIM,
              bars_progress(p->percent, d->width[COLUMN_BAR], d->s->unicode, bar));
         cell(d, COLUMN_PERCENT, NULL, summary);
-        cell(d, COLUMN_LEFT, NULL, p->eta_s >= 0 && !ended ? span_text(p->eta_s, left) : "");
+        cell(d, COLUMN_LEFT, NULL, p->eta_s >= 0 && !ended ? span_text(p->eta_s, false, left) : "");
     } else {
         across(d, COLUMN_BAR, COLUMN_LEFT, NULL, summary);
     }
@@ -296,7 +282,7 @@ static void event_text(const struct drawing *d, const struct board_job *j, char 
 
     to[0] = '\0';
     if (j->event.time_ms)
-        snprintf(to, size, "%s ago %s", span_text((d->s->now_ms - j->event.time_ms) / 1000, ago),
+        snprintf(to, size, "%s ago %s", span_text((d->s->now_ms - j->event.time_ms) / 1000, false, ago),
                  j->event.text);
 }
 
@@ -307,7 +293,7 @@ static void draw_job(struct drawing *d, const struct board_job *j, bool selected
     if (j->restarts)
         snprintf(restarts, sizeof(restarts), "%d", (int)j->restarts);
     if (j->created_ms)
-        span_text((d->s->now_ms - j->created_ms) / 1000, age);
+        span_text((d->s->now_ms - j->created_ms) / 1000, false, age);
     event_text(d, j, event, sizeof(event));
     draw_name(d, j, selected);
     cell(d, COLUMN_PHASE, style_of(j->phase), j->phase == JOB_NONE ? "-" : job_phase_name(j->phase));
@@ -327,7 +313,7 @@ static void draw_job(struct drawing *d, const struct board_job *j, bool selected
 static void draw_header(struct drawing *d)
 {
     for (int c = 0; c < COLUMNS; c++)
-        cell(d, (enum column)c, DIM, columns_title((enum column)c));
+        cell(d, (enum column)c, DIM, COLUMN[c].title);
     line(d);
 }
 
@@ -402,7 +388,7 @@ void table_draw(const struct table *given, struct board_job *const *jobs, size_t
     const size_t selected = s.selected < 0 ? 0 : (size_t)s.selected;
     const size_t first = selected < shown || selected >= n ? 0 : selected - shown + 1;
 
-    columns_fit(&s, jobs + first, shown, d.width);
+    columns_fit(&d, jobs + first, shown);
     d.below = !d.width[COLUMN_EVENT] && n + count_events(jobs, n) <= room;
     draw_title(&d, jobs, n);
     if (n)

@@ -4,6 +4,7 @@
 #include "cli/say.h"
 #include "cli/span.h"
 #include "cli/terminal.h"
+#include "cli/texts.h"
 #include "cli/usage.h"
 #include "cli/watch/changes.h"
 #include "cli/watch/pages.h"
@@ -149,9 +150,10 @@ static void gone(void *ctx, const struct board_job *j)
     end_with_job(w, -1);
 }
 
-static void on_removed(void *ctx, const char *ns, const char *name)
+static void on_removed(void *ctx, const cJSON *object)
 {
     struct watch *w = ctx;
+    const char *ns = json_meta(object, "namespace"), *name = json_meta(object, "name");
     const struct board_job *j = board_find(&w->board, ns, name);
 
     if (j)
@@ -356,6 +358,7 @@ static int read_options(struct watch *w, const struct args *a, struct err *err)
 
 static void prepare(struct watch *w, const struct args *a, const char *what)
 {
+    static const struct jobfeed_sink EVENTS = {.object = on_event};
     const bool all = args_has(a, "all-namespaces");
 
     w->display.loop = w->session->loop;
@@ -376,12 +379,11 @@ static void prepare(struct watch *w, const struct args *a, const char *what)
                                                     .ns = all ? NULL : w->session->ns,
                                                     .name = w->name,
                                                     .label_selector = args_text(a, "selector", NULL),
-                                                    .events = w->on_terminal && !w->once,
-                                                    .list_begin = on_list_begin,
-                                                    .list_end = on_list_end,
-                                                    .job = on_job,
-                                                    .removed = on_removed,
-                                                    .event = on_event,
+                                                    .jobs = {.list_begin = on_list_begin,
+                                                             .list_end = on_list_end,
+                                                             .object = on_job,
+                                                             .removed = on_removed},
+                                                    .events = w->on_terminal && !w->once ? &EVENTS : NULL,
                                                     .state = on_state,
                                                     .failed = on_failed,
                                                     .ctx = w});
@@ -455,27 +457,7 @@ const struct verb VERB_WATCH = {
     .operands_max = 1,
     .words = VERB_JOBS,
     .summary = "follow all jobs, or one, as they train",
-    .about =
-        "On a terminal watch draws a table and updates it: phase, pods ready, progress, time left, loss (the "
-        "sparkline has the values seen since watch began), restarts, age and last event of each job. Running "
-        "jobs come first. The arrow keys, j and k select a job, Enter or w runs `why` for it, l follows its "
-        "logs, q and Esc go back. In the table q or Ctrl-C ends watch and leaves the last table.\n"
-        "Into a pipe or file watch writes a line for each change of a job: phase, reason, restart, progress "
-        "every 10 percent or minute, end.\n"
-        "With -o json each line is one JSON object, with fields of the job's metadata and status: "
-        "time, namespace, name, uid, creationTimestamp, phase, reason, ready, "
-        "attempt, restarts, startTime, completionTime, progress, lastFailure (pod, node, rank, exitCode, "
-        "signal, reason, message, time, attempt). A field without a value is absent; time is that of the "
-        "line. The last line of a deleted job has deleted: true. `watch -o json --once` prints a line per "
-        "job.\n"
-        "With NAME watch ends when the job has ended. --until is for scripts: with --until=running watch "
-        "also ends when all pods run. A job that does not exist is an error at once; with --timeout watch "
-        "waits for it. On a terminal the time of --timeout begins with the first answer of the API server, "
-        "since "
-        "kubectl may ask for a password before.\n"
-        "If the connection is lost, watch says so and reconnects.\n"
-        "Exit status: 0; with NAME 1 when the job failed or was deleted; with --until the exit code of the "
-        "rank that failed, or 1 if it has none, and 124 when the time is over.",
+    .about = watch_txt,
     .options = OPTIONS,
     .examples = EXAMPLES,
     .check = check,

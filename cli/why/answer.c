@@ -11,10 +11,6 @@
 
 /* ---- running: how far; pending: what is being waited for; paused; succeeded */
 
-struct healthy {
-    const char *state, *detail, *todo; /* detail: "" for none */
-};
-
 static const char *progress(const struct why_facts *f, struct arena *a)
 {
     const struct jobprogress *p = &f->job->status.progress;
@@ -37,81 +33,59 @@ static const char *progress(const struct why_facts *f, struct arena *a)
     return arena_printf(a, "%sreported %s ago", text, next_span(f->now_ms - p->time_ms, a));
 }
 
-static struct healthy running(const struct why_facts *f, struct arena *a)
+static void running(struct answer *w, const struct why_facts *f, struct arena *a)
 {
     const struct jobstatus *st = &f->job->status;
     const int64_t since = st->conditions[COND_RUNNING].transition_ms;
 
-    return (struct healthy){
-        .state = arena_printf(a, "Running for %s: all is well, %s pods run", next_span(f->now_ms - since, a),
-                              st->ready ? st->ready : "all"),
-        .detail = progress(f, a),
-        .todo = arena_printf(a, "Nothing. kubectl ptj logs %s -n %s%s shows what it prints.", f->job->name,
-                             f->job->ns, f->options),
-    };
+    w->summary = arena_printf(a, "Running for %s: all is well, %s pods run", next_span(f->now_ms - since, a),
+                              st->ready ? st->ready : "all");
+    w->detail = progress(f, a);
+    w->todo = arena_printf(a, "Nothing. kubectl ptj logs %s -n %s%s shows what it prints.", f->job->name,
+                           f->job->ns, f->options);
 }
 
-static struct healthy pending(const struct why_facts *f, struct arena *a)
+static void pending(struct answer *w, const struct why_facts *f, struct arena *a)
 {
     const struct jobstatus *st = &f->job->status;
-    const char *pod = "";
     const cJSON *object;
 
     cJSON_ArrayForEach(object, f->pods)
     {
         struct err ignored;
         struct pod *p = pod_decode(object, &ignored);
-        if (p && !pod[0] && !strcmp(p->owner_uid, f->job->uid) && !pod_is_running(p) && !pod_ended(p))
-            pod = arena_printf(a, "pod %s%s%s: %s", p->name, p->node[0] ? " on node " : "", p->node,
-                               p->training.reason[0] ? p->training.reason
-                               : p->node[0]          ? "its containers are being started"
-                                                     : "waits for a node");
+        if (p && !w->detail[0] && !strcmp(p->owner_uid, f->job->uid) && !pod_is_running(p) && !pod_ended(p))
+            w->detail = arena_printf(a, "pod %s%s%s: %s", p->name, p->node[0] ? " on node " : "", p->node,
+                                     p->training.reason[0] ? p->training.reason
+                                     : p->node[0]          ? "its containers are being started"
+                                                           : "waits for a node");
         pod_free(p);
     }
-    return (struct healthy){
-        .state = arena_printf(a, "%s for %s: the pods are being started, %s run so far",
+    w->summary = arena_printf(a, "%s for %s: the pods are being started, %s run so far",
                               st->phase == JOB_NONE ? "New" : job_phase_name(st->phase),
-                              next_span(f->now_ms - f->job->created_ms, a), st->ready ? st->ready : "none"),
-        .detail = pod,
-        .todo = "Wait, and run why again if the job does not start.",
-    };
+                              next_span(f->now_ms - f->job->created_ms, a), st->ready ? st->ready : "none");
+    w->todo = "Wait, and run why again if the job does not start.";
 }
 
-static struct healthy paused(const struct why_facts *f, struct arena *a)
-{
-    const bool by_mode = f->job->spec.resume.enabled;
-
-    return (struct healthy){
-        .state =
-            arena_printf(a, "%s: the job is suspended, by spec.%s",
-                         f->job->status.phase == JOB_PAUSED ? "Paused" : "Pausing: pods are being deleted",
-                         by_mode ? "runMode.pause.enabled" : "suspend"),
-        .detail = "",
-        .todo = arena_printf(a, "kubectl ptj resume %s -n %s%s", f->job->name, f->job->ns, f->options),
-    };
-}
-
-static struct healthy succeeded(const struct why_facts *f, struct arena *a)
+static void healthy(struct answer *w, const struct why_facts *f, struct arena *a)
 {
     const struct jobstatus *st = &f->job->status;
 
-    return (struct healthy){
-        .state = arena_printf(a, "Succeeded %s ago, after %s", next_span(f->now_ms - st->completion_ms, a),
-                              next_span(st->completion_ms - st->start_ms, a)),
-        .detail = "",
-        .todo = "Nothing.",
-    };
-}
-
-static struct healthy healthy_of(const struct why_facts *f, struct arena *a)
-{
-    const struct jobstatus *st = &f->job->status;
-
-    if (st->phase == JOB_SUCCEEDED)
-        return succeeded(f, a);
-    if (st->phase == JOB_PAUSED || jobstatus_pause_begun(st))
-        return paused(f, a);
-    return st->phase == JOB_RUNNING ? running(f, a) : pending(f, a);
+    if (st->phase == JOB_SUCCEEDED) {
+        w->summary =
+            arena_printf(a, "Succeeded %s ago, after %s", next_span(f->now_ms - st->completion_ms, a),
+                         next_span(st->completion_ms - st->start_ms, a));
+        w->todo = "Nothing.";
+    } else if (st->phase == JOB_PAUSED || jobstatus_pause_begun(st)) {
+        w->summary = arena_printf(a, "%s: the job is suspended, by spec.%s",
+                                  st->phase == JOB_PAUSED ? "Paused" : "Pausing: pods are being deleted",
+                                  f->job->spec.resume.enabled ? "runMode.pause.enabled" : "suspend");
+        w->todo = arena_printf(a, "kubectl ptj resume %s -n %s%s", f->job->name, f->job->ns, f->options);
+    } else if (st->phase == JOB_RUNNING) {
+        running(w, f, a);
+    } else {
+        pending(w, f, a);
+    }
 }
 
 /* ---- find PodDisruptionBudgets that read the number of a job's pods from /scale and get 0 */
@@ -154,7 +128,7 @@ static const char *budget_of_none(const struct why_facts *f)
             if (json_i64(status, "expectedPods", -1) == 0 &&
                 json_i64(status, "disruptionsAllowed", -1) == 0 && asks_scale(budget) &&
                 selects(member(budget, "spec", "selector"), pod))
-                return json_str(member(budget, "metadata", NULL), "name");
+                return json_meta(budget, "name");
         }
     }
     return NULL;
@@ -215,6 +189,11 @@ static const char *fill(const struct why_facts *f, const struct finding *g, cons
         {"{limit}", limit_of(f->job, g->pod, a)},
         {"{subject}", cause_subject(c, g, a)},
         {"{with}", f->options},
+        {"{edit}",
+         arena_printf(a,
+                      "A template that is corrected before all pods ran is taken at once: kubectl edit "
+                      "ptj %s -n %s%s",
+                      f->job->name, f->job->ns, f->options)},
     };
     const char *out = "";
 
@@ -333,19 +312,21 @@ static const char *log_of(const struct finding *g, struct arena *a)
 
 struct answer answer_of(const struct why_facts *f, struct arena *a)
 {
-    struct answer w = {
-        .finding = finding_of(f, a), .subject = "", .detail = "", .operator_next = "", .then = "", .log = ""};
+    struct answer w = {.causes = causes_read(a),
+                       .finding = finding_of(f, a),
+                       .subject = "",
+                       .detail = "",
+                       .operator_next = "",
+                       .then = "",
+                       .log = ""};
     const struct finding *g = &w.finding;
 
     add_notes(&w, f, a);
     if (g->kind == WHY_HEALTHY) {
-        const struct healthy healthy = healthy_of(f, a);
-        w.summary = healthy.state;
-        w.detail = healthy.detail;
-        w.todo = healthy.todo;
+        healthy(&w, f, a);
         return w;
     }
-    w.cause = cause_of(g);
+    w.cause = cause_of(w.causes, g, a);
     w.subject = cause_subject(w.cause, g, a);
     w.summary = summary(f, &w, a);
     w.operator_next = fill(f, g, w.cause, next_of(f, g, w.cause, a), a);

@@ -10,6 +10,7 @@
 enum { ANSWER_NOTES_MAX = 4 + JOBSTATUS_AVOIDED_MAX, ANSWER_LOG_LINES = 78 };
 
 struct answer {
+    const struct yaml_tree *causes; /* the table */
     struct finding finding;
     const struct cause *cause; /* NULL: nothing keeps the job from going on */
     const char *summary;       /* the cause in a sentence, or how a healthy job is */

@@ -1,488 +1,42 @@
-/* cause.c - the table of causes, the most specific first, and how a row is chosen. */
+/* cause.c - read the table of causes, and choose a row. */
 #include "cli/why/cause.h"
 
-#include <string.h>
+#include "cli/texts.h"
 
-#define EDIT                                                                                                 \
-    "A template that is corrected before all pods ran is taken at once: kubectl edit ptj {job} -n "          \
-    "{ns}{with}"
-#define HUNG "no progress: the run hung for progressTimeoutSeconds"
-#define ENDS "waits for its end before it creates new pods."
-#define SOUND "Raise progressTimeoutSeconds if the run was only slow."
-#define PULL "ErrImagePull ImagePullBackOff ImagePullFailed RegistryUnavailable"
+#include <stdlib.h>
 
-static const struct cause CAUSES[] = {
-    {.kind = WHY_JOB,
-     .reasons = "NoStatus",
-     .headline = "the operator has not taken up the job: it does not run, does not lead, or does not watch "
-                 "namespace {ns}",
-     .next = "nothing: no operator has processed this job.",
-     .todo = "Check that the operator runs: kubectl get pods,lease -A{with} | grep torchkeeper; then read "
-             "its log."},
-    {.kind = WHY_JOB,
-     .reasons = "ManagedBy",
-     .texts = {TRAINJOB_MULTIKUEUE},
-     .headline = "MultiKueue runs this job in another cluster",
-     .next = "keeps the job's Workload in its queue here, and creates no pods.",
-     .todo = "Look at the Workload, which names the cluster and what it waits for: kubectl get workloads -n "
-             "{ns}{with} -o yaml"},
-    {.kind = WHY_JOB,
-     .reasons = "ManagedBy",
-     .headline = "another controller manages this job",
-     .next = "leaves it alone.",
-     .todo = "Ask that controller for the job's state; managedBy cannot be changed: another controller needs "
-             "a new job."},
-    {.kind = WHY_JOB,
-     .reasons = "InvalidSpec",
-     .headline = "the spec cannot run",
-     .next = "nothing until the spec is corrected.",
-     .todo = "Correct the field that is named: kubectl edit ptj {job} -n {ns}{with}"},
-    {.kind = WHY_JOB,
-     .reasons = "NameConflict",
-     .headline = "an object of another owner has the name of one of the job's",
-     .next = "tries again, at least once a minute. It never takes over or deletes what is not the job's.",
-     .todo = "Delete or rename that object, or give the job another name."},
-    {.kind = WHY_JOB,
-     .reasons = "Queued",
-     .texts = {"has not listed Kueue's objects"},
-     .headline = "the job is to be queued by Kueue, whose objects the operator cannot list",
-     .next = "creates no pods before Kueue admits the job.",
-     .todo = "Ask an admin to apply deploy/rbac/kueue-role.yaml (with Helm: kueue.enabled: true), or run "
-             "without the queue: "
-             "kubectl label ptj {job} -n {ns}{with} kueue.x-k8s.io/queue-name-"},
-    {.kind = WHY_JOB,
-     .reasons = "Queued",
-     .texts = {"LocalQueue", "WorkloadPriorityClass"},
-     .headline = "the job's queue or its priority class does not work: Kueue cannot admit it",
-     .next = "creates the pods once Kueue admits the job.",
-     .todo = "Correct the job's labels kueue.x-k8s.io/queue-name and priority-class, or the queue: kubectl "
-             "get localqueues -n "
-             "{ns}{with}"},
-    {.kind = WHY_JOB,
-     .reasons = "Queued",
-     .headline = "the job waits in its queue: Kueue has not admitted it",
-     .next = "creates the pods once Kueue admits the job.",
-     .todo = "Wait for quota, or look at the queue: kubectl get localqueues,workloads -n {ns}{with}"},
-    {.kind = WHY_JOB,
-     .reasons = "Evicted FailedToStart",
-     .headline = "Kueue's admission has ended, or the pods cannot be as it says",
-     .next =
-         "ends the pods and gives the quota back; an evicted job queues again, and this counts to no limit.",
-     .todo = "After FailedToStart, remove from the pod template what the message names; else nothing: the "
-             "job queues again."},
-    {.kind = WHY_JOB,
-     .reasons = "JobDeadline",
-     .headline = "the job ran for longer than activeDeadlineSeconds",
-     .todo = "Raise spec.runPolicy.activeDeadlineSeconds, or leave it out."},
-    {.kind = WHY_JOB,
-     .reasons = "Unreadable",
-     .headline = "the job's object is too large or too deep to be read",
-     .next = "leaves the pods as they are until the object can be read.",
-     .todo = "Make the object smaller (below 3 MiB and 64 levels), or delete it."},
-    {.kind = WHY_JOB,
-     .headline = "the job has failed",
-     .todo = "Look at the job: kubectl describe ptj {job} -n {ns}{with}"},
-    {.kind = WHY_REFUSED,
-     .texts = {"requested: count/secrets", "requested: secrets="},
-     .subject = "exceeded quota: ",
-     .headline = "a quota of namespace {ns} leaves no room for the Secret with the job's key",
-     .todo = "Raise the quota, or delete Secrets or finished jobs (kubectl describe quota -n {ns}{with})."},
-    {.kind = WHY_REFUSED,
-     .texts = {"cannot create resource"},
-     .headline = "the operator lacks a permission: it may not create what the message names",
-     .todo =
-         "Ask an admin to apply the operator's role of this version (install.yaml, or helm upgrade); the job "
-         "is not the cause."},
-    {.kind = WHY_REFUSED,
-     .texts = {"exceeded quota", "must specify limits", "must specify requests"},
-     .subject = "exceeded quota: ",
-     .headline = "a resource quota of namespace {ns} is used up: its pods are refused",
-     .todo = "Free or raise the quota (kubectl describe quota -n {ns}{with}), or lower the requests in "
-             "the pod template."},
-    {.kind = WHY_REFUSED,
-     .texts = {"violates PodSecurity"},
-     .headline = "Pod Security forbids the job's pods in namespace {ns}",
-     .todo = "Set in the template's securityContext what the message names, or use a namespace with a lower "
-             "level."},
-    {.kind = WHY_REFUSED,
-     .texts = {"usage per ", "max limit to request ratio"},
-     .headline = "a LimitRange of namespace {ns} forbids the job's pods",
-     .todo = "Keep requests and limits within it: kubectl describe limitrange -n {ns}{with}"},
-    {.kind = WHY_REFUSED,
-     .texts = {"\"mpod.kb.io\"", "workload.kb.io\""},
-     .headline = "Kueue's webhook does not answer: no pod and no Workload can be created",
-     .todo = "Ask an admin: Kueue is down, or its configuration names PyTorchTrainingJobs while its account "
-             "may not read them "
-             "(docs/kueue.md)."},
-    {.kind = WHY_REFUSED,
-     .reasons = "WorkloadRefused",
-     .headline = "the job's Workload is refused, so Kueue cannot queue the job",
-     .todo = "Correct in the job what the message names."},
-    {.kind = WHY_REFUSED,
-     .texts = {"failed calling webhook", "failed to call webhook"},
-     .subject = "webhook \"",
-     .headline = "an admission webhook does not answer: no pod can be created",
-     .todo = "Ask the owner of the webhook that the message names; the job is not the cause."},
-    {.kind = WHY_REFUSED,
-     .texts = {"admission webhook", "ValidatingAdmissionPolicy", "denied request", "denied the request"},
-     .subject = "admission webhook \"",
-     .headline = "an admission webhook or policy denies the job's pods",
-     .todo = "Change in the template what the message names, or ask the owner of the webhook or policy."},
-    {.kind = WHY_REFUSED,
-     .texts = {"error looking up service account"},
-     .headline = "the pods' service account does not exist",
-     .todo = "Create it, or correct serviceAccountName in the template."},
-    {.kind = WHY_REFUSED,
-     .texts = {"no PriorityClass with name"},
-     .headline = "the pods' priority class does not exist",
-     .todo = "Create it, or correct priorityClassName in the template."},
-    {.kind = WHY_REFUSED,
-     .texts = {"the API server has no podgroups"},
-     .headline = "the cluster lacks the API of the operator's gang scheduler: no pod can be created",
-     .todo = "Ask the operator's owner: the API that the message names is to be installed, or "
-             "--gang-scheduler to be changed."},
-    {.kind = WHY_REFUSED,
-     .headline = "the API server refuses the job's pods",
-     .todo = "Change what the message names."},
-    {.kind = WHY_WAITING,
-     .reasons = "InvalidImageName",
-     .headline = "the image's name is not valid",
-     .todo = EDIT},
-    {.kind = WHY_WAITING,
-     .reasons = "ErrImageNeverPull",
-     .headline = "the image is not on the node, and imagePullPolicy Never forbids to pull it",
-     .todo = EDIT},
-    {.kind = WHY_WAITING,
-     .reasons = PULL,
-     .texts = {"unauthorized", "denied", "authentication required", "no basic auth", "403 Forbidden",
-               "authorization failed"},
-     .headline = "the registry refuses the image: it needs a pull secret, or does not exist",
-     .todo = "Add imagePullSecrets to the template, with a secret of type kubernetes.io/dockerconfigjson, or "
-             "correct the image. " EDIT},
-    {.kind = WHY_WAITING,
-     .reasons = PULL,
-     .texts = {"toomanyrequests", "too many requests", "429"},
-     .headline = "the registry allows no more pulls for now",
-     .todo = "Wait, or pull with a pull secret or from another registry."},
-    {.kind = WHY_WAITING,
-     .reasons = PULL,
-     .texts = {"not found", "manifest unknown", "does not exist", "not exist"},
-     .headline = "the image does not exist",
-     .todo = "Correct the image, or push it. " EDIT},
-    {.kind = WHY_WAITING,
-     .reasons = PULL,
-     .texts = {"no such host", "timeout", "connection refused", "deadline exceeded", "x509",
-               "no route to host"},
-     .headline = "the registry cannot be reached from the node",
-     .todo = "Look at the registry's name, the node's network and proxy."},
-    {.kind = WHY_WAITING, .reasons = PULL, .headline = "the image cannot be pulled", .todo = EDIT},
-    {.kind = WHY_WAITING,
-     .texts = {"configmap \"", "in ConfigMap"},
-     .subject = "configmap \"",
-     .headline = "a ConfigMap or a key of it does not exist",
-     .todo = "Create it, or correct its name in the template."},
-    {.kind = WHY_WAITING,
-     .texts = {"secret \"", "in Secret"},
-     .subject = "secret \"",
-     .headline = "a Secret or a key of it does not exist",
-     .todo = "Create it, or correct its name in the template."},
-    {.kind = WHY_WAITING,
-     .texts = {"runAsNonRoot", "run as non-root"},
-     .headline = "the container would run as root, and runAsNonRoot forbids that",
-     .todo = "Set securityContext.runAsUser in the template to a user other than 0."},
-    {.kind = WHY_WAITING,
-     .reasons = "RunContainerError CreateContainerError",
-     .texts = {"executable file not found", "no such file or directory"},
-     .headline = "the command does not exist in the image",
-     .todo = "Correct the command in the template, or the image. " EDIT},
-    {.kind = WHY_WAITING,
-     .reasons = "ClaimNotFound",
-     .subject = "persistentvolumeclaim \"",
-     .headline = "a PersistentVolumeClaim does not exist",
-     .todo = "Create the PVC, or correct its name in the template."},
-    {.kind = WHY_WAITING,
-     .reasons = "ClaimNotBound ClaimNotReady",
-     .headline = "a PersistentVolumeClaim has no volume",
-     .todo = "See why it is not bound: kubectl describe pvc -n {ns}{with}. Mostly its storage class is "
-             "missing, or has no volume of that size."},
-    {.kind = WHY_WAITING,
-     .texts = {"Multi-Attach error"},
-     .headline = "a volume is still attached to another node, and it can be on one only",
-     .todo =
-         "Wait until the other pod has ended; a PVC that several nodes use needs access mode ReadWriteMany."},
-    {.kind = WHY_WAITING,
-     .reasons = "FailedMount FailedAttachVolume",
-     .headline = "a volume cannot be mounted",
-     .todo = "See what the message names; kubectl describe pod {pod} -n {ns}{with}"},
-    {.kind = WHY_WAITING,
-     .reasons = "FailedCreatePodSandBox",
-     .headline = "the pod's sandbox cannot be made: the node's network or runtime fails",
-     .todo = "Look at the node{ node}: its network plug-in and its container runtime."},
-    {.kind = WHY_WAITING,
-     .reasons = "CreateContainerConfigError CreateContainerError RunContainerError",
-     .headline = "the container cannot be started",
-     .todo = "See what the message names. " EDIT},
-    {.kind = WHY_WAITING,
-     .reasons = "NodeLost NodeNotReady",
-     .headline = "the node{ node} is lost: it no longer reports to the API server",
-     .next = "restarts the job when the pod is deleted, which Kubernetes does 5 minutes after the node was "
-             "lost; this does not count towards backoffLimit.",
-     .todo = "Look at the node{describe}. If it is gone for good, its deletion frees its pods{delete.}"},
-    {.kind = WHY_WAITING,
-     .reasons = "PodStuckTerminating",
-     .headline = "a pod does not end: its node may be gone",
-     .next = ENDS,
-     .todo = "If the node is gone for good, delete it{delete}; or set "
-             "spec.runPolicy.forceDeleteAfterSeconds."},
-    {.kind = WHY_WAITING,
-     .reasons = "PodStuckOnReadyNode",
-     .headline = "a pod does not end, and its node{ node} is Ready",
-     .next = ENDS,
-     .todo = "See its events: kubectl describe pod {pod} -n {ns}{with}. Mostly a process or a mount on the "
-             "node does not end, or a preStop hook."},
-    {.kind = WHY_WAITING,
-     .reasons = "PodHeldByFinalizer",
-     .subject = "finalizer ",
-     .headline = "a finalizer holds a pod that was deleted",
-     .next = ENDS,
-     .todo = "Whoever set the finalizer has to remove it. If that program is gone for good: kubectl edit pod "
-             "{pod} -n {ns}{with}, and take it out of metadata.finalizers."},
-    {.kind = WHY_WAITING,
-     .reasons = "CrashLoopBackOff",
-     .headline = "container {container} ends again and again, and the training waits for it",
-     .todo = "Look at its log: kubectl logs {pod} -c {container} -n {ns}{with} --previous"},
-    {.kind = WHY_WAITING,
-     .reasons = "SidecarNotStarted",
-     .headline = "sidecar {container} has not started, and the training waits for it",
-     .todo = "See its startupProbe, its postStart hook and its log: kubectl logs {pod} -c {container} -n "
-             "{ns}{with}"},
-    {.kind = WHY_WAITING,
-     .reasons = "InitContainerRunning",
-     .headline = "init container {container} still runs",
-     .next = "waits.",
-     .todo = "Wait, or see what it does: kubectl logs {pod} -c {container} -n {ns}{with}"},
-    {.kind = WHY_WAITING,
-     .reasons = "ResourceClaimNotCreated FailedResourceClaimCreation",
-     .subject = "ResourceClaimTemplate ",
-     .headline = "no ResourceClaim can be made for the pod",
-     .todo = "Create the ResourceClaimTemplate, or correct its name in the template."},
-    {.kind = WHY_WAITING,
-     .reasons = "NotScheduled",
-     .subject = "scheduler ",
-     .headline = "no scheduler has looked at the pod",
-     .todo = "See whether that scheduler runs, and correct schedulerName in the template if the cluster has "
-             "none of that name."},
-    {.kind = WHY_WAITING,
-     .reasons = "ContainerCreating",
-     .headline = "container {container} is not made yet",
-     .next = "waits.",
-     .todo = "Wait, or see the pod's events: kubectl describe pod {pod} -n {ns}{with}"},
-    {.kind = WHY_WAITING,
-     .reasons = "SchedulingGated",
-     .headline = "a scheduling gate holds the pod",
-     .todo = "Whoever set the gate has to remove it; mostly that is a queue."},
-    {.kind = WHY_WAITING,
-     .reasons = "NodesAvoided",
-     .headline = "no node takes the pod beside those that broke the job",
-     .next = "waits for a minute; then the pods may use all nodes.",
-     .todo = "Wait, and look at the node that the note names."},
-    {.kind = WHY_WAITING,
-     .reasons = "Unschedulable FailedScheduling",
-     .texts = {"Insufficient nvidia.com/", "Insufficient amd.com/", "/gpu"},
-     .headline = "no node has enough free GPUs",
-     .todo = "Wait for GPUs, request fewer, or see who uses them: kubectl describe nodes{with} | grep -A8 "
-             "Allocated"},
-    {.kind = WHY_WAITING,
-     .reasons = "Unschedulable FailedScheduling",
-     .texts = {"node affinity/selector"},
-     .headline = "no node matches the pod's node selector or affinity",
-     .todo = "Correct nodeSelector or affinity in the template, or label a node: kubectl get nodes{with} "
-             "--show-labels. " EDIT},
-    {.kind = WHY_WAITING,
-     .reasons = "Unschedulable FailedScheduling",
-     .texts = {"volume node affinity conflict"},
-     .headline = "the volume is on a node or in a zone where the pod cannot go",
-     .todo = "Let the pod run there, or use a PVC of another storage class."},
-    {.kind = WHY_WAITING,
-     .reasons = "Unschedulable FailedScheduling",
-     .texts = {"Insufficient "},
-     .headline = "no node has room for the pod",
-     .todo = "Request less CPU or memory, wait, or add a node. " EDIT},
-    {.kind = WHY_WAITING,
-     .reasons = "Unschedulable FailedScheduling",
-     .texts = {"were unschedulable"},
-     .headline = "the nodes are cordoned",
-     .todo = "kubectl get nodes{with} shows SchedulingDisabled; kubectl uncordon NODE{with} ends it."},
-    {.kind = WHY_WAITING,
-     .reasons = "Unschedulable FailedScheduling",
-     .texts = {"untolerated taint"},
-     .headline = "the nodes have taints that the pod does not tolerate",
-     .todo = "Add tolerations to the template, or take the taint away: kubectl describe nodes{with} | grep "
-             "Taints. " EDIT},
-    {.kind = WHY_WAITING,
-     .reasons = "Unschedulable FailedScheduling",
-     .headline = "no node takes the pod",
-     .todo = "See what the message names: kubectl describe pod {pod} -n {ns}{with}"},
-    {.kind = WHY_WAITING,
-     .headline = "a pod does not start",
-     .todo = "See its events: kubectl describe pod {pod} -n {ns}{with}"},
-    {.kind = WHY_FAILURE,
-     .reasons = "OOMKilled",
-     .headline = "out of memory: a container passed its memory limit{limit}",
-     .todo = "Raise resources.limits.memory, or lower the batch size: the next attempt needs as much."},
-    {.kind = WHY_FAILURE,
-     .reasons = "LivenessProbeFailed StartupProbeFailed",
-     .headline = "the kubelet ended the container: its probe failed",
-     .todo = "See why the probe fails, or give the program more time: failureThreshold, periodSeconds and "
-             "timeoutSeconds of the "
-             "probe in the template."},
-    {.kind = WHY_FAILURE,
-     .reasons = "NoProgress",
-     .texts = {" (D, ", " (D)", "in uninterruptible sleep"},
-     .headline = HUNG,
-     .todo = "Look at the storage that the rank's node waits for{describe}. " SOUND},
-    {.kind = WHY_FAILURE,
-     .reasons = "NoProgress",
-     .headline = HUNG,
-     .todo =
-         "Look at the rank and the line of code that the message names; where ranks wait for each other, at "
-         "the network between their nodes. " SOUND},
-    {.kind = WHY_FAILURE,
-     .reasons = "StartDeadlineExceeded",
-     .headline = "not all pods started in time",
-     .todo = "Fix what the message names, or raise spec.runPolicy.startDeadlineSeconds."},
-    {.kind = WHY_FAILURE,
-     .reasons = "LauncherNotExecutable",
-     .headline = "the node does not execute the launcher: noexec, or a security module",
-     .todo = "Mount the kubelet's folder without noexec, or keep the job off that node."},
-    {.kind = WHY_FAILURE,
-     .reasons = "PreemptionByScheduler",
-     .headline = "preempted: the scheduler gave the room to a pod of higher priority",
-     .todo = "Nothing, or give the job a higher priorityClassName."},
-    {.kind = WHY_FAILURE,
-     .reasons = "EvictionByEvictionAPI",
-     .headline = "evicted through the API: the node{ node} is being drained",
-     .todo = "Nothing; if it happens often, ask who drains the nodes."},
-    {.kind = WHY_FAILURE,
-     .reasons = "DeletionByTaintManager DeletionByPodGC NodeLost",
-     .headline = "the node{ node} was lost or tainted, and its pods were deleted",
-     .todo = "Look at the node{describe.}"},
-    {.kind = WHY_FAILURE,
-     .reasons = "TerminationByKubelet",
-     .headline = "the node{ node} ended the pod: it shuts down, or is short of memory or disk",
-     .todo = "Look at the node{describe.}"},
-    {.kind = WHY_FAILURE,
-     .reasons = "ContainerStatusUnknown",
-     .headline = "the node{ node} lost the container: nobody saw how it ended",
-     .todo = "See whether the node or its container runtime was restarted{describe.}"},
-    {.kind = WHY_FAILURE,
-     .reasons = "PodDeleted PodLost Disruption",
-     .headline = "someone deleted the pod",
-     .todo = "Find out who: the API server's audit log has it."},
-    {.kind = WHY_FAILURE,
-     .reasons = "Evicted",
-     .headline = "evicted: the pod used more disk or memory of its node than it may",
-     .todo =
-         "Write less to the container and to emptyDirs, use a PVC, or raise ephemeral-storage and memory."},
-    {.kind = WHY_FAILURE,
-     .reasons = "DeadlineExceeded",
-     .headline = "the pod's own activeDeadlineSeconds is over",
-     .todo = "Take activeDeadlineSeconds out of the pod template."},
-    {.kind = WHY_FAILURE,
-     .reasons =
-         "UnexpectedAdmissionError NodeAffinity NodeShutdown Shutdown Terminated OutOf* NoContainerStatus",
-     .codes = {-1},
-     .headline = "the node{ node} refused the pod",
-     .todo = "Look at the node's devices and its free room{describe.}"},
-    {.kind = WHY_FAILURE,
-     .texts = {"CUDA out of memory", "OutOfMemoryError", "CUDA error: out of memory",
-               "CUBLAS_STATUS_ALLOC_FAILED"},
-     .headline = "the GPU's memory is full",
-     .todo = "Lower the batch size or the model's size per GPU."},
-    {.kind = WHY_FAILURE,
-     .codes = {127},
-     .texts = {"executable file not found", "command not found"},
-     .headline = "the command was not found in the image",
-     .todo = "Correct the command, the arguments or the image."},
-    {.kind = WHY_FAILURE,
-     .codes = {126},
-     .texts = {"exec format error"},
-     .headline = "the command cannot be executed",
-     .todo = "Make it executable (chmod +x), and build it for the node's kind of CPU."},
-    {.kind = WHY_FAILURE,
-     .texts = {"can't open file"},
-     .subject = "can't open file '",
-     .headline = "the script is missing: Python cannot open it",
-     .todo = "Correct the path in args, or put the script into the image or a volume."},
-    {.kind = WHY_FAILURE,
-     .texts = {"ModuleNotFoundError", "ImportError:"},
-     .subject = "No module named '",
-     .headline = "a Python module is missing or cannot be loaded",
-     .todo = "Install it in the image."},
-    {.kind = WHY_FAILURE,
-     .texts = {"No space left on device"},
-     .headline = "a disk is full",
-     .todo = "Free or enlarge what is mounted there."},
-    {.kind = WHY_FAILURE,
-     .texts = {"No such file or directory", "FileNotFoundError", "no such file"},
-     .headline = "a file or folder is missing: data, a checkpoint, or a wrong path",
-     .todo = "Check that the PVC is mounted at the path that the program reads, and has the file."},
-    {.kind = WHY_FAILURE,
-     .texts = {"unrecognized argument", "unknown option", "unrecognized option", "invalid choice",
-               "the following arguments are required", "expected one argument"},
-     .headline = "a program refused its options",
-     .todo = "Correct args or extraOptions of the job."},
-    {.kind = WHY_FAILURE,
-     .codes = {2},
-     .headline = "a program refused its options (exit code 2)",
-     .todo = "Correct args or extraOptions of the job."},
-    {.kind = WHY_FAILURE,
-     .reasons = "PeerLost",
-     .headline = "a rank lost its peers, and none of them reported why",
-     .todo =
-         "Look at the nodes and the network of the other pods; the earliest failure is the likely cause."},
-    {.kind = WHY_FAILURE,
-     .codes = {135},
-     .headline = "shared memory is too small: bus error",
-     .todo = "Mount an emptyDir with medium Memory at /dev/shm."},
-    {.kind = WHY_FAILURE,
-     .codes = {139},
-     .headline = "a program crashed: segmentation fault",
-     .todo = "See kubectl ptj logs {job} -n {ns}{with}; a library that does not fit the GPU's driver is a "
-             "frequent cause."},
-    {.kind = WHY_FAILURE,
-     .codes = {134},
-     .headline = "a program aborted",
-     .todo = "See kubectl ptj logs {job} -n {ns}{with}"},
-    {.kind = WHY_FAILURE,
-     .codes = {137},
-     .headline = "killed by signal 9, and no container was out of its memory",
-     .todo = "Look at the node{describe}. The kernel, a person or the kubelet may "
-             "have sent it."},
-    {.kind = WHY_FAILURE,
-     .codes = {143},
-     .headline = "ended by signal 15 (SIGTERM)",
-     .todo = "Find out who stops the pod: a drain, a preemption, a person."},
-    {.kind = WHY_FAILURE,
-     .codes = {130},
-     .headline = "interrupted by signal 2 (SIGINT)",
-     .todo = "Find out who stopped it."},
-    {.kind = WHY_FAILURE,
-     .reasons = "InitContainerFailed",
-     .headline = "init container{ container} failed",
-     .todo = "Look at its log: kubectl logs {pod} -c {container} -n {ns}{with}"},
-    {.kind = WHY_FAILURE,
-     .texts = {"\", line "},
-     .headline = "{rank} ended with an exception",
-     .todo = "Fix the script at the line that the message names."},
-    {.kind = WHY_FAILURE, /* of which no exit code is known */
-     .codes = {-1},
-     .headline = "a pod failed",
-     .todo = "See kubectl ptj logs {job} -n {ns}{with}"},
-    {.kind = WHY_FAILURE,
-     .headline = "a program ended with exit code {code}",
-     .todo = "See kubectl ptj logs {job} -n {ns}{with}"},
-};
+const char *const CAUSE_KINDS[] = {
+    [WHY_HEALTHY] = "",           [WHY_JOB] = "Job",           [WHY_REFUSED] = "PodsRefused",
+    [WHY_WAITING] = "PodWaiting", [WHY_FAILURE] = "PodFailed", NULL};
+
+enum { SENTENCE_BYTES = 400 };
+
+const struct yaml_tree *causes_read(struct arena *a)
+{
+    struct yaml_tree *ret;
+    struct err err;
+
+    if (yaml_tree_parse("causes.yaml", causes_yaml, strlen(causes_yaml), a, &ret, &err) < 0)
+        abort(); /* it is a part of the program */
+    return ret;
+}
+
+static int read_row(const struct yaml_at *at, struct cause *c, struct err *err)
+{
+    static const char *const KEYS[] = {"reasons",  "code", "texts", "subject",
+                                       "headline", "next", "todo",  NULL};
+    const struct yaml_at texts = yaml_member(at, "texts");
+
+    *c = (struct cause){.texts = texts.node ? texts.node->first : NULL};
+    if (yaml_expect_mapping(at, KEYS, err) < 0 || yaml_require(at, "headline", err) < 0 ||
+        yaml_require(at, "todo", err) < 0 || yaml_get_i64(at, "code", -1, 255, &c->code, err) < 0 ||
+        yaml_get_str(at, "reasons", SENTENCE_BYTES, &c->reasons, err) < 0 ||
+        yaml_get_str(at, "subject", SENTENCE_BYTES, &c->subject, err) < 0 ||
+        yaml_get_str(at, "headline", SENTENCE_BYTES, &c->headline, err) < 0 ||
+        yaml_get_str(at, "next", SENTENCE_BYTES, &c->next, err) < 0)
+        return -1;
+    return yaml_get_str(at, "todo", SENTENCE_BYTES, &c->todo, err);
+}
 
 /* Whether a word of `list` is the reason; "OutOf*" is each that begins so. */
 static bool in_words(const char *list, const char *reason)
@@ -500,25 +54,31 @@ static bool in_words(const char *list, const char *reason)
 
 static bool fits(const struct cause *c, const struct finding *g)
 {
-    bool match = !c->codes[0] && !c->texts[0];
+    bool match = c->code ? c->code == g->exit_code : !c->texts;
 
-    if (c->kind != g->kind || (c->reasons && !in_words(c->reasons, g->reason)))
+    if (c->reasons && !in_words(c->reasons, g->reason))
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(c->codes) && c->codes[i]; i++)
-        match |= c->codes[i] == g->exit_code;
-    for (size_t i = 0; i < ARRAY_LEN(c->texts) && c->texts[i]; i++)
-        match |= strcasestr(g->text, c->texts[i]) != NULL;
+    for (const struct yaml_tree *t = c->texts; t; t = t->next)
+        match |= strcasestr(g->text, t->text) != NULL;
     return match;
 }
 
-/* The last row of each kind takes all that is left. */
-const struct cause *cause_of(const struct finding *g)
+const struct cause *cause_of(const struct yaml_tree *causes, const struct finding *g, struct arena *a)
 {
-    size_t i = 0;
+    const struct yaml_at root = yaml_root("causes.yaml", causes);
+    const struct yaml_at rows = yaml_member(&root, CAUSE_KINDS[g->kind]);
+    struct cause *ret = arena_new(a, struct cause);
+    struct err err;
+    int i = 0;
 
-    while (i + 1 < ARRAY_LEN(CAUSES) && !fits(&CAUSES[i], g))
-        i++;
-    return &CAUSES[i];
+    for (const struct yaml_tree *row = rows.node->first; row; row = row->next) {
+        const struct yaml_at at = yaml_item(&rows, row, i++);
+        if (read_row(&at, ret, &err) < 0)
+            abort(); /* as in causes_read */
+        if (fits(ret, g))
+            break;
+    }
+    return ret;
 }
 
 const char *cause_subject(const struct cause *c, const struct finding *g, struct arena *a)

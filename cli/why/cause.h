@@ -1,30 +1,28 @@
-/* cause.h - the table of causes for `kubectl ptj why`: how each is recognised, and what it is called. Pure.
+/* cause.h - the table of causes for `kubectl ptj why` (causes.yaml): which one a finding has. Pure.
  *
- * Ownership: causes are static.
+ * Ownership: the table, its rows and their texts live in the arena of causes_read.
  */
 #ifndef TK_CLI_WHY_CAUSE_H
 #define TK_CLI_WHY_CAUSE_H
 
 #include "cli/why/finding.h"
+#include "common/yaml.h"
 
-/* Texts may hold {pod}, {container}, {job}, {ns}, {rank}, {code}, {limit} (of memory), {subject}, {with} (options). Of what is not
- * known nothing is printed: {[space]node}, {[space]container}, and the commands {describe}, {delete} of the node, with "." where they
- * end the text. */
+/* A row; NULL, 0: not given. */
 struct cause {
-    enum why_kind kind;
-    const char *reasons; /* separated by spaces, one that ends with * for all that begin so; NULL: any */
-    int codes[4];        /* exit codes; 0 ends them */
-    /* With another exit code, some of these is in the text, whatever the case of its letters; NULL ends them. With neither codes nor
-     * texts any will do. */
-    const char *texts[6];
-    const char *subject; /* behind this in the text the name of the object in question begins; NULL: none */
-    const char *headline;
-    const char *next; /* what the operator does; NULL: what it does of this kind (next.c) */
-    const char *todo;
+    const char *reasons;
+    int64_t code;
+    const struct yaml_tree *texts; /* the first of them */
+    const char *subject, *headline, *next, *todo;
 };
 
-/* The first row that fits; there is always one. */
-const struct cause *cause_of(const struct finding *g);
+/* The names of the kinds, by enum why_kind; NULL ends them. */
+extern const char *const CAUSE_KINDS[];
+
+const struct yaml_tree *causes_read(struct arena *a);
+
+/* The first row of the finding's kind that fits; there is always one, unless it is WHY_HEALTHY. */
+const struct cause *cause_of(const struct yaml_tree *causes, const struct finding *g, struct arena *a);
 
 /* What stands behind the cause's `subject` in the text, to the quote or space; "" for none. */
 const char *cause_subject(const struct cause *c, const struct finding *g, struct arena *a);

@@ -42,7 +42,7 @@ static int read_page(struct collected *g, const struct kube_request *r, cJSON **
         *array = cJSON_CreateArray();
     while (cJSON_IsArray(items) && items->child)
         cJSON_AddItemToArray(*array, cJSON_DetachItemViaPointer(items, items->child));
-    const char *token = json_str(json_find(answer, (const char *[]){"metadata", NULL}), "continue");
+    const char *token = json_meta(answer, "continue");
     *more = token && token[0] ? memory_strdup(token) : NULL;
     return 0;
 }
@@ -99,7 +99,7 @@ static bool events_of(struct collected *g, const char *name)
         .verb = KUBE_LIST, .resource = &KUBE_EVENTS, .ns = g->session->ns, .field_selector = selector};
 
     snprintf(selector, sizeof(selector), "involvedObject.name=%.*s", DECODE_NAME_BYTES, name);
-    return list(g, r, &g->events);
+    return list(g, r, &g->facts.events);
 }
 
 static void read_pods(struct collected *g)
@@ -109,7 +109,7 @@ static void read_pods(struct collected *g)
         .verb = KUBE_LIST, .resource = &KUBE_PODS, .ns = g->session->ns, .label_selector = selector};
 
     snprintf(selector, sizeof(selector), LABEL_JOB "=%s", g->job->name);
-    (void)list(g, r, &g->pods);
+    (void)list(g, r, &g->facts.pods);
 }
 
 /* A node matters when a pod on it should run and is not ready, or does not end. */
@@ -119,26 +119,26 @@ static void read_nodes(struct collected *g)
     const cJSON *object, *c;
     int n = 0;
 
-    cJSON_ArrayForEach(object, g->pods)
+    cJSON_ArrayForEach(object, g->facts.pods)
     {
         const char *node = json_str(json_find(object, (const char *[]){"spec", NULL}), "nodeName");
-        bool suspect = json_str(json_find(object, (const char *[]){"metadata", NULL}), "deletionTimestamp");
+        bool suspect = json_meta(object, "deletionTimestamp");
         cJSON_ArrayForEach(c, json_find(object, CONDITIONS))
         {
             const char *type = json_str(c, "type"), *status = json_str(c, "status");
             suspect |= type && status && !strcmp(type, "Ready") && strcmp(status, "True") != 0;
         }
-        if (!node || !suspect || n == NODES_MAX || finding_object(g->nodes, node))
+        if (!node || !suspect || n == NODES_MAX || finding_object(g->facts.nodes, node))
             continue;
         n++;
-        if (!get(g, &NODES, node, &g->nodes))
+        if (!get(g, &NODES, node, &g->facts.nodes))
             return;
     }
 }
 
 static void read_claims(struct collected *g, const cJSON *pod)
 {
-    const char *pod_name = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name");
+    const char *pod_name = json_meta(pod, "name");
     char claim_name[2 * DECODE_NAME_BYTES + 2];
     const cJSON *volume, *claim;
     int n = 0;
@@ -153,13 +153,13 @@ static void read_claims(struct collected *g, const cJSON *pod)
                      DECODE_NAME_BYTES, own);
             name = claim_name;
         }
-        if (name && n++ < CLAIMS_MAX && !get(g, &CLAIMS, name, &g->claims))
+        if (name && n++ < CLAIMS_MAX && !get(g, &CLAIMS, name, &g->facts.claims))
             return;
     }
-    cJSON_ArrayForEach(claim, g->claims)
+    cJSON_ArrayForEach(claim, g->facts.claims)
     {
         const char *phase = json_str(json_find(claim, (const char *[]){"status", NULL}), "phase");
-        const char *name = json_str(json_find(claim, (const char *[]){"metadata", NULL}), "name");
+        const char *name = json_meta(claim, "name");
         if (name && phase && strcmp(phase, "Bound") != 0 && !events_of(g, name))
             return;
     }
@@ -169,17 +169,17 @@ static void read_budgets(struct collected *g)
 {
     const struct kube_request r = {.verb = KUBE_LIST, .resource = &BUDGETS, .ns = g->session->ns};
 
-    (void)list(g, r, &g->budgets);
+    (void)list(g, r, &g->facts.budgets);
 }
 
 /* The pod that the finding is about; of a job that just starts, the first that does not run. */
 static const cJSON *pod_in_question(const struct collected *g, const struct finding *f)
 {
-    const cJSON *named = finding_object(g->pods, f->pod), *object;
+    const cJSON *named = finding_object(g->facts.pods, f->pod), *object;
 
     if (named)
         return named;
-    cJSON_ArrayForEach(object, g->pods)
+    cJSON_ArrayForEach(object, g->facts.pods)
     {
         const char *phase = json_str(json_find(object, (const char *[]){"status", NULL}), "phase");
         if (phase && !strcmp(phase, "Pending"))
@@ -191,7 +191,7 @@ static const cJSON *pod_in_question(const struct collected *g, const struct find
 /* A pod of that name may be another one by now. */
 static void read_log(struct collected *g, const struct finding *f, const cJSON *pod)
 {
-    const char *uid = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "uid");
+    const char *uid = json_meta(pod, "uid");
     const char *container = json_str(pod_training_container(pod), "name");
     struct podlog log = {.pod = f->pod,
                          .container = f->container ? f->container : container,
@@ -234,15 +234,6 @@ static void read_place(struct collected *g)
     }
 }
 
-static void set_facts(struct collected *g)
-{
-    g->facts.pods = g->pods;
-    g->facts.events = g->events;
-    g->facts.claims = g->claims;
-    g->facts.nodes = g->nodes;
-    g->facts.budgets = g->budgets;
-}
-
 int collect(struct collected *g, struct session *s, const char *job, struct err *err)
 {
     cleanup_arena struct arena a = {0};
@@ -257,10 +248,9 @@ int collect(struct collected *g, struct session *s, const char *job, struct err 
     read_pods(g);
     read_nodes(g);
     read_place(g);
-    set_facts(g);
     const struct finding first = finding_of(&g->facts, &a);
     const cJSON *pod = pod_in_question(g, &first);
-    const char *name = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name");
+    const char *name = json_meta(pod, "name");
     name = name ? name : first.pod; /* the events of one that is gone stay for an hour */
     if (events_of(g, g->job->name) && name && events_of(g, name) &&
         jobstatus_finished(&g->job->status) == false)
@@ -269,18 +259,17 @@ int collect(struct collected *g, struct session *s, const char *job, struct err 
         read_budgets(g);
     if (pod)
         read_log(g, &first, pod);
-    set_facts(g);
     return 0;
 }
 
 void collect_release(struct collected *g)
 {
     trainjob_free(g->job);
-    cJSON_Delete(g->pods);
-    cJSON_Delete(g->events);
-    cJSON_Delete(g->claims);
-    cJSON_Delete(g->nodes);
-    cJSON_Delete(g->budgets);
+    cJSON_Delete(g->facts.pods);
+    cJSON_Delete(g->facts.events);
+    cJSON_Delete(g->facts.claims);
+    cJSON_Delete(g->facts.nodes);
+    cJSON_Delete(g->facts.budgets);
     cJSON_Delete(g->pending);
     buf_release(&g->log);
 }

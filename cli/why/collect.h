@@ -14,10 +14,9 @@ enum { WHY_PAGE = 250, WHY_PAGES_MAX = 10 };
 struct collected {
     struct session *session;
     struct trainjob *job;
-    cJSON *pods, *events, *claims, *nodes, *budgets; /* arrays */
-    cJSON *pending;                                  /* answer of Kueue */
+    cJSON *pending; /* answer of Kueue */
     struct buf log;
-    struct why_facts facts; /* of all these */
+    struct why_facts facts; /* of all these; it owns its arrays here */
 };
 
 int collect(struct collected *g, struct session *s, const char *job, struct err *err) MUST_CHECK;

@@ -11,17 +11,11 @@ enum { NO_STATUS_MS = 10000, TEXT_LOG_LINES = 25 };
 const struct finding FINDING_NONE = {
     .message = "", .text = "", .rank = -1, .exit_code = -1, .attempt = -1, .judged = true};
 
-static const cJSON *metadata(const cJSON *object)
-{
-    return json_find(object, (const char *[]){"metadata", NULL});
-}
-
 const cJSON *finding_object(const cJSON *list, const char *name)
 {
     const cJSON *object;
 
-    cJSON_ArrayForEach(object,
-                       list) if (name && same_text(json_str(metadata(object), "name"), name)) return object;
+    cJSON_ArrayForEach(object, list) if (name && same_text(json_meta(object, "name"), name)) return object;
     return NULL;
 }
 

@@ -18,7 +18,7 @@ enum { WHY_GAPS_MAX = 8, WHY_LOG_LINES = 400, WHY_LOG_BYTES = 1 << 20 };
 struct why_facts {
     const struct trainjob *job;
     /* Arrays of objects as the API server gives them; NULL: not read. */
-    const cJSON *pods, *events, *claims, *nodes, *budgets;
+    cJSON *pods, *events, *claims, *nodes, *budgets;
     const cJSON *pending; /* the job's item of Kueue's visibility API; NULL: not read */
     const char *log;      /* the last lines of the log of the pod that the finding names; NULL: not read */
     /* What could not be read, a sentence each. */

@@ -1,6 +1,7 @@
 /* next.c - what the operator does next, from the counters and times of the job's status. */
 #include "cli/why/next.h"
 
+#include "cli/span.h"
 #include "common/clock.h"
 #include "operator/plan/exitcode.h"
 #include "operator/plan/restart.h"
@@ -11,17 +12,7 @@ enum { ADMISSIONS_MAX = 10 };
 
 const char *next_span(int64_t ms, struct arena *a)
 {
-    const int64_t s = ms > 0 ? ms / 1000 : 0;
-
-    if (s < 60)
-        return arena_printf(a, "%llds", (long long)s);
-    if (s < 3600)
-        return arena_printf(a, "%lldm", (long long)s / 60);
-    if (s < 86400)
-        return arena_printf(a, s / 60 % 60 ? "%lldh%lldm" : "%lldh", (long long)s / 3600,
-                            (long long)s / 60 % 60);
-    return arena_printf(a, s / 3600 % 24 ? "%lldd%lldh" : "%lldd", (long long)s / 86400,
-                        (long long)s / 3600 % 24);
+    return span_text(ms / 1000, true, arena_alloc(a, SPAN_BYTES));
 }
 
 static const char *when(const struct why_facts *f, int64_t due_ms, struct arena *a)

@@ -8,11 +8,6 @@
 
 enum { EVENTS_SHOWN = 8 };
 
-static const char *name_of(const cJSON *object)
-{
-    return json_str(json_find(object, (const char *[]){"metadata", NULL}), "name");
-}
-
 /* What an event is about; of a pod: not an earlier one of its name. */
 static bool is_about(const cJSON *event, const char *kind, const char *name, const char *uid)
 {
@@ -166,7 +161,7 @@ static const char *unbound_claims(const struct why_facts *f, struct arena *a)
 
     cJSON_ArrayForEach(claim, f->claims)
     {
-        const char *name = name_of(claim), *message = NULL;
+        const char *name = json_meta(claim, "name"), *message = NULL;
         const char *phase = json_str(json_find(claim, (const char *[]){"status", NULL}), "phase");
         const char *class = json_str(json_find(claim, (const char *[]){"spec", NULL}), "storageClassName");
         if (!name || same_text(phase, "Bound"))

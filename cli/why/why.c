@@ -1,6 +1,7 @@
 /* why.c - kubectl ptj why: what keeps a job from going on, on one screen, or as a JSON object. */
 #include "cli/output.h"
 #include "cli/terminal.h"
+#include "cli/texts.h"
 #include "cli/why/collect.h"
 #include "cli/why/screen.h"
 #include "cli/why/whyjson.h"
@@ -61,18 +62,6 @@ const struct verb VERB_WHY = {
     .options = OPTIONS,
     .examples = EXAMPLES,
     .summary = "explain why a job failed or does not run, and what to do",
-    .about =
-        "Prints one screen: the cause, where it is (pod, rank, node), the last lines of the log, what the "
-        "operator does next, and what you can do. why reads the status of the job, its pods, their events, "
-        "PVCs, nodes and logs, and the events of the job. If you lack a permission, why skips that part and "
-        "reports it.\n"
-        "With -o json it prints one object. For scripts: time, namespace, name, uid; phase, reason, ready, "
-        "attempt, restarts as in the job's status; cause, absent if nothing keeps the job from going on: "
-        "kind "
-        "(Job, PodsRefused, PodWaiting, PodFailed), reason, subject, message, line (that names the error), "
-        "log (lines), pod, node, container, initContainer, rank, exitCode, signal, attempt, since, otherPods "
-        "(that wait for the same reason), pending (the operator has not judged it yet); pods: name, node, "
-        "phase, attempt, cause; failures: as status.failures, newest first. For people: summary, detail, "
-        "next.operator, next.user, notes, notRead. A field without a value is absent.",
+    .about = why_txt,
     .run = run_why,
 };

@@ -1,6 +1,7 @@
 /* whyjson.c - write the answer of `kubectl ptj why` as one JSON object. */
 #include "cli/why/whyjson.h"
 
+#include "cli/watch/record.h"
 #include "cli/why/answer.h"
 #include "common/clock.h"
 
@@ -37,18 +38,13 @@ static void put_lines(cJSON *o, const char *key, const char *text, struct arena 
         cJSON_AddItemToArray(list, cJSON_CreateString(arena_strndup(a, line.p, line.len)));
 }
 
-static cJSON *cause_json(const struct finding *g, struct arena *a)
+static cJSON *cause_json(const struct yaml_tree *causes, const struct finding *g, struct arena *a)
 {
-    static const char *const KINDS[] = {[WHY_HEALTHY] = "",
-                                        [WHY_JOB] = "Job",
-                                        [WHY_REFUSED] = "PodsRefused",
-                                        [WHY_WAITING] = "PodWaiting",
-                                        [WHY_FAILURE] = "PodFailed"};
     cJSON *o = cJSON_CreateObject();
 
-    put_text(o, "kind", KINDS[g->kind]);
+    put_text(o, "kind", CAUSE_KINDS[g->kind]);
     put_text(o, "reason", g->reason);
-    put_text(o, "subject", cause_subject(cause_of(g), g, a));
+    put_text(o, "subject", cause_subject(cause_of(causes, g, a), g, a));
     put_text(o, "message", g->message);
     put_text(o, "line", g->line);
     put_text(o, "pod", g->pod);
@@ -67,7 +63,8 @@ static cJSON *cause_json(const struct finding *g, struct arena *a)
     return o;
 }
 
-static cJSON *pod_json(const struct why_facts *f, const struct pod *pod, const cJSON *object, struct arena *a)
+static cJSON *pod_json(const struct why_facts *f, const struct yaml_tree *causes, const struct pod *pod,
+                       const cJSON *object, struct arena *a)
 {
     struct why_facts of_pod = *f;
     cJSON *o = cJSON_CreateObject();
@@ -79,11 +76,11 @@ static cJSON *pod_json(const struct why_facts *f, const struct pod *pod, const c
     put_text(o, "phase", json_str(json_find(object, (const char *[]){"status", NULL}), "phase"));
     put_known(o, "attempt", pod->attempt, pod->attempt >= 0);
     if (g.kind != WHY_HEALTHY)
-        cJSON_AddItemToObject(o, "cause", cause_json(&g, a));
+        cJSON_AddItemToObject(o, "cause", cause_json(causes, &g, a));
     return o;
 }
 
-static void put_pods(cJSON *o, const struct why_facts *f, struct arena *a)
+static void put_pods(cJSON *o, const struct why_facts *f, const struct yaml_tree *causes, struct arena *a)
 {
     cJSON *list = f->pods ? cJSON_AddArrayToObject(o, "pods") : NULL;
     const cJSON *object;
@@ -93,29 +90,17 @@ static void put_pods(cJSON *o, const struct why_facts *f, struct arena *a)
         struct err ignored;
         struct pod *pod = pod_decode(object, &ignored);
         if (pod && same_text(pod->owner_uid, f->job->uid))
-            cJSON_AddItemToArray(list, pod_json(f, pod, object, a));
+            cJSON_AddItemToArray(list, pod_json(f, causes, pod, object, a));
         pod_free(pod);
     }
 }
 
-static void put_failures(cJSON *o, const struct jobstatus *st)
+static void put_failures(cJSON *o, const cJSON *status)
 {
-    cJSON *list = st->n_failures ? cJSON_AddArrayToObject(o, "failures") : NULL;
+    const cJSON *failures = json_find(status, (const char *[]){"failures", NULL}), *failure;
+    cJSON *list = cJSON_GetArraySize(failures) ? cJSON_AddArrayToObject(o, "failures") : NULL;
 
-    for (int i = st->n_failures - 1; i >= 0; i--) {
-        const struct failure *e = &st->failures[i];
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddItemToArray(list, item);
-        put_text(item, "pod", e->pod);
-        put_text(item, "node", e->node);
-        put_known(item, "rank", e->rank, e->rank >= 0);
-        put_known(item, "exitCode", e->exit_code, e->exit_code >= 0);
-        put_known(item, "signal", e->signal, e->signal > 0);
-        put_text(item, "reason", e->reason);
-        put_text(item, "message", e->message);
-        put_time(item, "time", e->time_ms);
-        put_known(item, "attempt", e->attempt, true);
-    }
+    cJSON_ArrayForEach(failure, failures) cJSON_InsertItemInArray(list, 0, record_failure(failure));
 }
 
 static void put_job(cJSON *o, const struct why_facts *f)
@@ -150,15 +135,15 @@ cJSON *whyjson_of(const struct why_facts *f)
     put_text(o, "summary", w.summary);
     put_text(o, "detail", w.detail);
     if (w.cause) {
-        cJSON *cause = cause_json(&w.finding, &a);
+        cJSON *cause = cause_json(w.causes, &w.finding, &a);
         put_lines(cause, "log", w.log, &a);
         cJSON_AddItemToObject(o, "cause", cause);
     }
     cJSON *next = cJSON_AddObjectToObject(o, "next");
     put_text(next, "operator", w.operator_next);
     put_text(next, "user", w.then[0] ? arena_printf(&a, "%s\n%s", w.todo, w.then) : w.todo);
-    put_pods(o, f, &a);
-    put_failures(o, &f->job->status);
+    put_pods(o, f, w.causes, &a);
+    put_failures(o, f->job->status_tree);
     for (int i = 0; i < f->n_gaps; i++)
         gaps[i] = f->gaps[i];
     put_sentences(o, "notes", w.notes, w.n_notes);

@@ -67,7 +67,7 @@ static void print_log(struct ptj *p)
 /* In the child. */
 static int follow(const struct ptj *p)
 {
-    const struct follow_options o = {.feed = {.tail = -1}, .follow = true};
+    const struct follow_options o = {.tail = -1, .follow = true};
     struct session s = {.ns = "team"};
     struct err err;
     cJSON *job;

@@ -54,7 +54,10 @@ static void test_spans(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++)
-        assert_string_equal(span_text(ROWS[i].seconds, buf), ROWS[i].want);
+        assert_string_equal(span_text(ROWS[i].seconds, false, buf), ROWS[i].want);
+    assert_string_equal(span_text(-5, true, buf), "0s");
+    assert_string_equal(span_text(59, true, buf), "59s");
+    assert_string_equal(span_text(60, true, buf), "1m");
 }
 
 static void test_parse_spans(void **state)

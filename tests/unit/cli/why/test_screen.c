@@ -5,6 +5,7 @@
 #include "whycase.h"
 
 #include "cli/shown.h"
+#include "cli/why/cause.h"
 #include "cli/why/screen.h"
 #include "cli/why/whyjson.h"
 #include "common/clock.h"
@@ -207,9 +208,25 @@ static void test_commands(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(fs_read(TK_SOURCE_DIR "/cli/why/cause.c", &table, &err), 0);
+    assert_int_equal(fs_read(TK_SOURCE_DIR "/cli/why/causes.yaml", &table, &err), 0);
     assert_non_null(strstr(buf_str(&table), "kubectl describe pvc -n {ns}{with}"));
-    check_commands("cause.c", buf_str(&table), "{with}");
+    check_commands("causes.yaml", buf_str(&table), "{with}");
+}
+
+/* A finding that no row names passes all of its kind, and has the last one. */
+static void test_rows(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    const struct yaml_tree *causes = causes_read(&a);
+    struct finding unknown = FINDING_NONE;
+
+    (void)state;
+    unknown.reason = "Unknown";
+    unknown.exit_code = 99;
+    for (unknown.kind = WHY_JOB; unknown.kind <= WHY_FAILURE; unknown.kind++) {
+        const struct cause *c = cause_of(causes, &unknown, &a);
+        assert_true(!c->reasons && !c->code && !c->texts);
+    }
 }
 
 static int is_case(const struct dirent *d)
@@ -221,7 +238,7 @@ static int is_case(const struct dirent *d)
 
 int main(void)
 {
-    static struct CMUnitTest tests[CASES_MAX + 2];
+    static struct CMUnitTest tests[CASES_MAX + 3];
     struct dirent **cases;
     struct err err;
     const char *path = getenv("WHY_GOLDEN") ? getenv("WHY_GOLDEN") : GOLDEN "why";
@@ -242,7 +259,8 @@ int main(void)
     }
     tests[n] = (struct CMUnitTest)cmocka_unit_test(test_sentences);
     tests[n + 1] = (struct CMUnitTest)cmocka_unit_test(test_commands);
-    const int failed = _cmocka_run_group_tests(path, tests, (size_t)n + 2, NULL, NULL);
+    tests[n + 2] = (struct CMUnitTest)cmocka_unit_test(test_rows);
+    const int failed = _cmocka_run_group_tests(path, tests, (size_t)n + 3, NULL, NULL);
     for (int i = 0; i < n; i++)
         free(cases[i]);
     free(cases);
