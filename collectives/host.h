@@ -241,11 +241,4 @@ int host_reduce(struct host *h, enum reduce_type type, const struct host_call *c
 int host_reduce_in_place(struct host *h, const struct host_piece *piece, const struct host_call *call,
                          uint32_t *flags, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* host_link.c: a message to another rank `to` or from another rank `from` of this host; waits until it is sent or received.
- * ERR_INVALID when sender and receiver pass different lengths. */
-int host_link_send(struct host *h, const void *bytes, size_t len, int to, int64_t deadline_ms,
-                   struct err *err) MUST_CHECK;
-int host_link_recv(struct host *h, void *bytes, size_t len, int from, int64_t deadline_ms,
-                   struct err *err) MUST_CHECK;
-
 #endif
