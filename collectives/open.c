@@ -51,9 +51,9 @@ static int check(const struct collectives_config *cfg, struct err *err)
     if (cfg->local_rank < 0 || cfg->local_rank >= cfg->local_world)
         return err_set(err, ERR_INVALID, "LOCAL_RANK=%d: expected 0..%d, below LOCAL_WORLD_SIZE",
                        cfg->local_rank, cfg->local_world - 1);
-    if (cfg->run_id && strlen(cfg->run_id) >= COLLECTIVES_RUN_ID_BYTES)
+    if (cfg->run_id && strlen(cfg->run_id) >= PASS_RUN_ID_BYTES)
         return err_set(err, ERR_INVALID, "%s: longer than %d bytes", CONTRACT_ENV_RUN_ID,
-                       COLLECTIVES_RUN_ID_BYTES - 1);
+                       PASS_RUN_ID_BYTES - 1);
     return 0;
 }
 

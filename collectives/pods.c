@@ -3,7 +3,6 @@
 #include "common/clock.h"
 #include "common/memory.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,8 +76,6 @@ static struct pods *pods_new(const struct collectives_config *cfg)
     p->rank = cfg->rank;
     p->world = cfg->world;
     p->pass = pass_of(cfg);
-    snprintf(p->run_id, sizeof(p->run_id), "%s", p->pass.run_id);
-    p->pass.run_id = p->run_id;
     p->door.listener = p->door.stop = -1;
     p->watch = (struct watch){.fd = -1, .left_after = UINT64_MAX};
     for (size_t i = 0; i < 3 * world; i++)

@@ -65,8 +65,7 @@ struct pods {
     struct pod_layout layout;
     int pod;       /* index of this rank's pod */
     bool unshared; /* the pod's ranks cannot share memory: the layout has one pod per rank */
-    char run_id[COLLECTIVES_RUN_ID_BYTES];
-    struct pass pass; /* with this run_id; used as long as the table is open */
+    struct pass pass;
     struct watch watch;
     struct service door; /* accepts links from other pods; without a thread */
     struct pending pending[PODS_PENDING_MAX];
