@@ -59,6 +59,7 @@ struct meeting_cause {
     char host[MEETING_NAME_BYTES];
     char error_file[MEETING_NAME_BYTES]; /* "": none */
     char message[MEETING_MESSAGE_BYTES]; /* "": none */
+    char pad[7];                         /* 0, so that no unset bytes are sent */
 };
 
 struct meeting_node {

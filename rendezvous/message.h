@@ -47,6 +47,7 @@ struct message_hello {
     uint8_t id[MESSAGE_ID_BYTES];
     uint8_t nonce[MESSAGE_NONCE_BYTES];
     char run_id[MESSAGE_RUN_BYTES];
+    uint8_t pad[3]; /* 0, so that no unset bytes are sent */
 };
 
 struct message_challenge {
