@@ -53,7 +53,7 @@ enum collectives_backend {
     COLLECTIVES_NCCL,
 };
 
-enum { COLLECTIVES_RANKS_MAX = 4096, COLLECTIVES_HOST_RANKS_MAX = 256, COLLECTIVES_RUN_ID_BYTES = 256 };
+enum { COLLECTIVES_RANKS_MAX = 4096, COLLECTIVES_HOST_RANKS_MAX = 256 };
 
 struct rank_slot;
 struct watch_server;

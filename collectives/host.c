@@ -1,5 +1,5 @@
-/* host.c - the transport for ranks on one host: broadcast, all_gather and barrier as sequences of phases
- * (host.h), and the table. */
+/* host.c - create and free a struct host; broadcast and all_gather between the ranks of one host as sequences of
+ * phases (host.h). */
 #include "collectives/host.h"
 #include "common/clock.h"
 #include "common/memory.h"
@@ -21,25 +21,17 @@ int host_begin(const struct host *h, const char *what, int64_t timeout_ms, int64
     return 0;
 }
 
-static int host_broadcast(struct collectives *c, void *bytes, size_t len, int root, int64_t timeout_ms,
-                          struct err *err)
+int host_broadcast(struct host *h, const struct host_call *call, void *bytes, int64_t deadline_ms,
+                   struct err *err)
 {
-    struct host *h = c->state;
-    const struct host_call call = {.op = HOST_BROADCAST, .n = len, .root = (uint32_t)root};
-    int64_t deadline_ms;
+    const int root = (int)call->root;
 
-    if (host_begin(h, "broadcast", timeout_ms, &deadline_ms, err) < 0)
-        return -1;
-    if (root < 0 || root >= h->world)
-        return err_set(err, ERR_INVALID, "broadcast: root %d: expected 0..%d", root, h->world - 1);
-    if (h->world == 1)
-        return 0;
-    for (size_t at = 0; at < len || at == 0; at += HOST_HALF_BYTES) {
+    for (size_t at = 0; at < call->n || at == 0; at += HOST_HALF_BYTES) {
         const uint32_t phase = h->phase;
-        const size_t n = host_least(HOST_HALF_BYTES, len - at);
+        const size_t n = host_least(HOST_HALF_BYTES, call->n - at);
         if (n && h->rank == root)
             memcpy(host_half(h, root, phase), (char *)bytes + at, n);
-        if (host_phase(h, at == 0 ? &call : NULL, deadline_ms, err) < 0)
+        if (host_phase(h, at == 0 ? call : NULL, deadline_ms, err) < 0)
             return -1;
         if (n && h->rank != root)
             memcpy((char *)bytes + at, host_half(h, root, phase), n);
@@ -47,72 +39,39 @@ static int host_broadcast(struct collectives *c, void *bytes, size_t len, int ro
     return 0;
 }
 
-static int host_all_gather(struct collectives *c, const void *mine, size_t len, void *all, int64_t timeout_ms,
-                           struct err *err)
+int host_all_gather(struct host *h, const struct host_call *call, const void *mine, void *all,
+                    int64_t deadline_ms, struct err *err)
 {
-    struct host *h = c->state;
-    const struct host_call call = {.op = HOST_ALL_GATHER, .n = len};
-    int64_t deadline_ms;
-
-    if (host_begin(h, "all_gather", timeout_ms, &deadline_ms, err) < 0)
-        return -1;
-    if (h->world == 1 && len)
-        memmove(all, mine, len);
-    for (size_t at = 0; h->world > 1 && (at < len || at == 0); at += HOST_HALF_BYTES) {
+    for (size_t at = 0; at < call->n || at == 0; at += HOST_HALF_BYTES) {
         const uint32_t phase = h->phase;
-        const size_t n = host_least(HOST_HALF_BYTES, len - at);
+        const size_t n = host_least(HOST_HALF_BYTES, call->n - at);
         if (n)
             memcpy(host_half(h, h->rank, phase), (const char *)mine + at, n);
-        if (host_phase(h, at == 0 ? &call : NULL, deadline_ms, err) < 0)
+        if (host_phase(h, at == 0 ? call : NULL, deadline_ms, err) < 0)
             return -1;
         for (int r = 0; r < h->world && n; r++)
-            memcpy((char *)all + (size_t)r * len + at, host_half(h, r, phase), n);
+            memcpy((char *)all + (size_t)r * call->n + at, host_half(h, r, phase), n);
     }
     return 0;
 }
 
-static int host_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
+struct host *host_new(int rank, int world, int base)
 {
-    const struct host_call call = {.op = HOST_BARRIER};
-    int64_t deadline_ms;
+    struct host *h = calloc(1, sizeof(*h));
+    const size_t n = (size_t)world;
 
-    if (host_begin(c->state, "barrier", timeout_ms, &deadline_ms, err) < 0)
-        return -1;
-    return host_phase(c->state, &call, deadline_ms, err);
-}
-
-static int host_send(struct collectives *c, const void *bytes, size_t len, int to, int64_t timeout_ms,
-                     struct err *err)
-{
-    int64_t deadline_ms;
-
-    if (host_begin(c->state, "send", timeout_ms, &deadline_ms, err) < 0)
-        return -1;
-    return host_link_send(c->state, bytes, len, to, deadline_ms, err);
-}
-
-static int host_recv(struct collectives *c, void *bytes, size_t len, int from, int64_t timeout_ms,
-                     struct err *err)
-{
-    int64_t deadline_ms;
-
-    if (host_begin(c->state, "recv", timeout_ms, &deadline_ms, err) < 0)
-        return -1;
-    return host_link_recv(c->state, bytes, len, from, deadline_ms, err);
-}
-
-static float *host_shared(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err)
-{
-    int64_t deadline_ms;
-
-    if (host_begin(c->state, "shared", timeout_ms, &deadline_ms, err) < 0)
-        return NULL;
-    return host_segment_piece(c->state, n, deadline_ms, err);
-}
-
-static int host_look(struct collectives *c, const char *what, struct err *err)
-{
-    return host_peers_check(c->state, what, err);
+    if (!h || !(h->links = calloc(n, sizeof(*h->links))) || !(h->src = calloc(n, sizeof(*h->src))) ||
+        !(h->dst = calloc(n, sizeof(*h->dst))))
+        memory_exhausted();
+    h->rank = rank;
+    h->world = world;
+    h->base = base;
+    h->segment = -1;
+    h->slice_ms = HOST_SLICE_MS;
+    h->spins = world <= cpus_usable() ? HOST_SPINS_MAX : 0;
+    for (size_t r = 0; r < n; r++)
+        h->links[r] = -1;
+    return h;
 }
 
 void host_free(struct host *h)
@@ -126,61 +85,4 @@ void host_free(struct host *h)
     free(h->src);
     free(h->dst);
     free(h);
-}
-
-static void host_close(struct collectives *c)
-{
-    host_free(c->state);
-}
-
-struct host *host_new(const struct collectives_config *cfg)
-{
-    struct host *h = calloc(1, sizeof(*h));
-    const size_t world = (size_t)cfg->local_world;
-
-    if (!h || !(h->links = calloc(world, sizeof(*h->links))) || !(h->src = calloc(world, sizeof(*h->src))) ||
-        !(h->dst = calloc(world, sizeof(*h->dst))))
-        memory_exhausted();
-    h->rank = cfg->local_rank;
-    h->world = cfg->local_world;
-    h->base = cfg->rank - cfg->local_rank;
-    h->segment = -1;
-    h->slice_ms = HOST_SLICE_MS;
-    h->spins = cfg->local_world <= cpus_usable() ? HOST_SPINS_MAX : 0;
-    for (size_t r = 0; r < world; r++)
-        h->links[r] = -1;
-    return h;
-}
-
-int host_open(struct collectives *c, const struct collectives_config *run, int64_t timeout_ms,
-              struct err *err)
-{
-    struct collectives_config one = *run, *cfg = &one;
-    const struct host_call call = {.op = HOST_OPEN, .n = (uint64_t)cfg->world};
-    const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
-
-    one.local_rank = cfg->rank;
-    one.local_world = cfg->world;
-    struct host *h = host_new(cfg);
-    if (host_meet(h, cfg, deadline_ms, err) < 0 || host_phase(h, &call, deadline_ms, err) < 0) {
-        host_free(h);
-        return -1;
-    }
-    *c = (struct collectives){
-        .rank = cfg->rank,
-        .world = cfg->world,
-        .transport = h->world == 1 ? "solo" : "host",
-        .state = h,
-        .all_reduce = host_all_reduce,
-        .all_reduce_f64 = host_all_reduce_f64,
-        .broadcast = host_broadcast,
-        .all_gather = host_all_gather,
-        .barrier = host_barrier,
-        .send = host_send,
-        .recv = host_recv,
-        .look = host_look,
-        .shared = host_shared,
-        .close = host_close,
-    };
-    return 0;
 }

@@ -1,6 +1,5 @@
 /* host.h - collectives between ranks on one host: a shared memory segment carries the data. A UNIX socket per
- * pair of ranks carries messages, and closes when a peer exits. It is the transport "host", and the part
- * inside each pod of the transport "pods".
+ * pair of ranks carries messages, and closes when a peer exits. pods.h uses it for the ranks of each pod.
  *
  * Ownership: struct host owns its sockets, the segment's descriptor and all mappings. The segment is an unnamed
  *            memory file (memfd), and abstract socket names exist only while the ranks connect, so the kernel
@@ -95,7 +94,7 @@ struct host_vectors {
     int n_dst;
 };
 
-/* Set by pods_meet.c if the run has ranks on other hosts too; else all NULL. */
+/* Set by pods_meet.c if the run has several pods; else all NULL. */
 struct host_others {
     struct watch *watch; /* reports why a call cannot succeed; host_fail reports this table's failure to it */
     /* Called every HOST_SLICE_MS of a wait. 0: wait on; -1 with *err: end the wait. `what` names the call in
@@ -212,14 +211,13 @@ void host_alarm_stop(struct host *h);
 bool host_can_share(void);
 uint64_t host_network(void);
 
-/* host.c: the transport of ranks that run on one host, as one user and in one network namespace, for collectives_open: fills *c. */
-int host_open(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
-              struct err *err) MUST_CHECK;
-/* Create a struct host for rank local_rank of local_world from cfg, not connected yet; and free it. */
-struct host *host_new(const struct collectives_config *cfg);
+/* host.c: create a struct host for a rank of `world` on this host, of which rank 0 is rank `base` of the run, not
+ * connected yet; and free it. */
+struct host *host_new(int rank, int world, int base);
 void host_free(struct host *h);
 
-/* host_meet.c: connect the ranks of the host; fills links, segment and map. */
+/* host_meet.c: connect the ranks of the host, which run as one user and in one network namespace; fills links, segment and
+ * map. */
 int host_meet(struct host *h, const struct collectives_config *cfg, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
 
@@ -227,23 +225,20 @@ int host_meet(struct host *h, const struct collectives_config *cfg, int64_t dead
 int host_begin(const struct host *h, const char *what, int64_t timeout_ms, int64_t *deadline_ms,
                struct err *err) MUST_CHECK;
 
-/* host_reduce.c: sum n elements at x over all ranks, and OR the flags of their calls; through the staging halves, or in the piece in
+/* host.c: broadcast and all_gather; call->n is the number of bytes of each rank. */
+int host_broadcast(struct host *h, const struct host_call *call, void *bytes, int64_t deadline_ms,
+                   struct err *err) MUST_CHECK;
+int host_all_gather(struct host *h, const struct host_call *call, const void *mine, void *all,
+                    int64_t deadline_ms, struct err *err) MUST_CHECK;
+
+/* host_reduce.c: sum n elements at x over all ranks, and OR the flags of their calls. host_reduce: through the staging
+ * halves. host_reduce_small: at most HOST_SMALL_BYTES, of ranks on this host only. host_reduce_in_place: in the piece in
  * which all ranks' vectors lie. */
+int host_reduce_small(struct host *h, enum reduce_type type, const struct host_call *call, void *x, size_t n,
+                      uint32_t *flags, int64_t deadline_ms, struct err *err) MUST_CHECK;
 int host_reduce(struct host *h, enum reduce_type type, const struct host_call *call, void *x, size_t n,
                 uint32_t *flags, int64_t deadline_ms, struct err *err) MUST_CHECK;
 int host_reduce_in_place(struct host *h, const struct host_piece *piece, const struct host_call *call,
                          uint32_t *flags, int64_t deadline_ms, struct err *err) MUST_CHECK;
-/* Entries of the table. */
-int host_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
-                    struct err *err) MUST_CHECK;
-int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t timeout_ms,
-                        struct err *err) MUST_CHECK;
-
-/* host_link.c: a message to rank `to` or from rank `from` of this host; waits until it is sent or received.
- * ERR_INVALID when sender and receiver pass different lengths. */
-int host_link_send(struct host *h, const void *bytes, size_t len, int to, int64_t deadline_ms,
-                   struct err *err) MUST_CHECK;
-int host_link_recv(struct host *h, void *bytes, size_t len, int from, int64_t deadline_ms,
-                   struct err *err) MUST_CHECK;
 
 #endif

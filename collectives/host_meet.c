@@ -35,14 +35,14 @@ struct hello {
 static const uint32_t HELLO_MAGIC = 0x6c436b54; /* "TkCl" */
 
 /* Names must differ between runs, but need not be secret: access is checked by the peer's user id. */
-static void make_hello(const struct collectives_config *cfg, struct hello *out)
+static void make_hello(const struct host *h, const struct collectives_config *cfg, struct hello *out)
 {
     const char *run_id = cfg->run_id ? cfg->run_id : "";
     const uint32_t rest[] = {(uint32_t)cfg->group_rank, (uint32_t)cfg->restart_count,
                              (uint32_t)cfg->master_port, (uint32_t)cfg->world, (uint32_t)geteuid()};
 
-    *out = (struct hello){.magic = HELLO_MAGIC, .version = 1, .rank = (uint32_t)cfg->local_rank};
-    out->world = (uint32_t)cfg->local_world;
+    *out = (struct hello){.magic = HELLO_MAGIC, .version = 1, .rank = (uint32_t)h->rank};
+    out->world = (uint32_t)h->world;
     for (uint64_t i = 0; i < 2; i++) {
         const uint64_t of_run = hash_fnv1a(HASH_FNV1A ^ i, run_id, strlen(run_id));
         out->token[i] = hash_fnv1a(HASH_FNV1A ^ of_run, rest, sizeof(rest));
@@ -277,7 +277,7 @@ int host_meet(struct host *h, const struct collectives_config *cfg, int64_t dead
 
     if (h->world == 1)
         return host_segment_alone(h, err);
-    make_hello(cfg, &hello);
+    make_hello(h, cfg, &hello);
     cleanup_close int listener = listen_at(&hello, h->rank, h->world, err);
     if (listener < 0)
         return -1;

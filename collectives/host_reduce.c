@@ -17,18 +17,18 @@ static uint32_t gather_flags(const struct host *h, uint32_t phase)
 }
 
 /* A small vector: every rank sums all of it. */
-static int reduce_small(struct host *h, enum reduce_type type, const struct host_call *call, void *x,
-                        uint32_t *flags, int64_t deadline_ms, struct err *err)
+int host_reduce_small(struct host *h, enum reduce_type type, const struct host_call *call, void *x, size_t n,
+                      uint32_t *flags, int64_t deadline_ms, struct err *err)
 {
     const uint32_t phase = h->phase;
 
-    if (call->n)
-        memcpy(host_half(h, h->rank, phase), x, call->n * reduce_size(type));
+    if (n)
+        memcpy(host_half(h, h->rank, phase), x, n * reduce_size(type));
     if (host_phase(h, call, deadline_ms, err) < 0)
         return -1;
     for (int r = 0; r < h->world; r++)
         h->src[r] = host_half(h, r, phase);
-    reduce_vectors(type, &x, 1, h->src, h->world, call->n);
+    reduce_vectors(type, &x, 1, h->src, h->world, n);
     *flags = gather_flags(h, phase);
     return 0;
 }
@@ -125,46 +125,4 @@ int host_reduce_in_place(struct host *h, const struct host_piece *piece, const s
         return -1;
     *flags = host_slot(h, 0)->call[(phase + 1) % 2].flags;
     return 0;
-}
-
-int host_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
-                    struct err *err)
-{
-    struct host *h = c->state;
-    const struct host_piece *piece = NULL;
-    struct host_call call = {.op = HOST_ALL_REDUCE, .n = n, .has_flags = flags != NULL};
-    uint32_t all = 0;
-    int64_t deadline_ms;
-    int rc;
-
-    if (host_begin(h, "all_reduce", timeout_ms, &deadline_ms, err) < 0)
-        return -1;
-    if (h->world == 1)
-        return 0;
-    call.flags = flags ? *flags : 0;
-    if (n <= HOST_SMALL_BYTES / sizeof(float))
-        rc = reduce_small(h, REDUCE_F32, &call, x, &all, deadline_ms, err);
-    else if ((call.shared_at = host_segment_find(h, x, n, &piece)) != 0)
-        rc = host_reduce_in_place(h, piece, &call, &all, deadline_ms, err);
-    else
-        rc = host_reduce(h, REDUCE_F32, &call, x, n, &all, deadline_ms, err);
-    if (rc == 0 && flags)
-        *flags = all;
-    return rc;
-}
-
-int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t timeout_ms, struct err *err)
-{
-    struct host *h = c->state;
-    const struct host_call call = {.op = HOST_ALL_REDUCE_F64, .n = n};
-    int64_t deadline_ms;
-    uint32_t none;
-
-    if (host_begin(h, "all_reduce_f64", timeout_ms, &deadline_ms, err) < 0)
-        return -1;
-    if (h->world == 1)
-        return 0;
-    return n <= HOST_SMALL_BYTES / sizeof(double)
-               ? reduce_small(h, REDUCE_F64, &call, x, &none, deadline_ms, err)
-               : host_reduce(h, REDUCE_F64, &call, x, n, &none, deadline_ms, err);
 }

@@ -51,9 +51,9 @@ static int check(const struct collectives_config *cfg, struct err *err)
     if (cfg->local_rank < 0 || cfg->local_rank >= cfg->local_world)
         return err_set(err, ERR_INVALID, "LOCAL_RANK=%d: expected 0..%d, below LOCAL_WORLD_SIZE",
                        cfg->local_rank, cfg->local_world - 1);
-    if (cfg->run_id && strlen(cfg->run_id) >= COLLECTIVES_RUN_ID_BYTES)
+    if (cfg->run_id && strlen(cfg->run_id) >= PASS_RUN_ID_BYTES)
         return err_set(err, ERR_INVALID, "%s: longer than %d bytes", CONTRACT_ENV_RUN_ID,
-                       COLLECTIVES_RUN_ID_BYTES - 1);
+                       PASS_RUN_ID_BYTES - 1);
     return 0;
 }
 
@@ -116,18 +116,6 @@ static int read_key(struct collectives_config *cfg, struct err *err)
     return 0;
 }
 
-static int open_transport(struct collectives *c, const struct collectives_config *cfg, bool pods,
-                          int64_t timeout_ms, struct err *err)
-{
-    switch (cfg->backend) {
-    case COLLECTIVES_NCCL:
-        return err_set(err, ERR_INVALID, "--backend nccl: this build has no GPU support; use --backend gloo");
-    case COLLECTIVES_GLOO:
-        break;
-    }
-    return pods ? pods_open(c, cfg, timeout_ms, err) : host_open(c, cfg, timeout_ms, err);
-}
-
 static bool needs_watch(const struct collectives_config *cfg, bool pods)
 {
     return cfg->rank == 0 && (pods || cfg->awaiting);
@@ -171,6 +159,10 @@ struct collectives *collectives_open(const struct collectives_config *given, int
         err_set(err, ERR_INVALID, "--timeout: expected a time that is not negative");
         return NULL;
     }
+    if (cfg->backend == COLLECTIVES_NCCL) {
+        err_set(err, ERR_INVALID, "--backend nccl: this build has no GPU support; use --backend gloo");
+        return NULL;
+    }
     const bool pods = needs_pods(cfg);
     if ((pods || needs_watch(cfg, pods)) && read_key(&run, err) < 0)
         return NULL;
@@ -182,7 +174,7 @@ struct collectives *collectives_open(const struct collectives_config *given, int
     struct watch_server *watch;
     int rc = start_watch(cfg, pods, deadline_ms, &watch, err);
     if (rc == 0)
-        rc = open_transport(c, cfg, pods, watch ? host_left_ms(deadline_ms) : timeout_ms, err);
+        rc = pods_open(c, cfg, pods, watch ? host_left_ms(deadline_ms) : timeout_ms, err);
     rank_state_end(cfg->slot);
     c->slot = cfg->slot; /* the transport has filled in all the rest */
     c->watch = watch;

@@ -3,11 +3,15 @@
 #include "collectives/collectives.h"
 #include "common/secret.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct pass pass_of(const struct collectives_config *cfg)
 {
-    return (struct pass){cfg->run_id ? cfg->run_id : "", cfg->key};
+    struct pass p = {.key = cfg->key};
+
+    snprintf(p.run_id, sizeof(p.run_id), "%s", cfg->run_id ? cfg->run_id : "");
+    return p;
 }
 
 void pass_prove(const struct pass *p, enum pass_side side, const void *said, size_t len, const uint8_t *nonce,

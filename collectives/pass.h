@@ -11,8 +11,10 @@
 
 struct collectives_config;
 
+enum { PASS_RUN_ID_BYTES = 256 };
+
 struct pass {
-    const char *run_id; /* "": none */
+    char run_id[PASS_RUN_ID_BYTES]; /* filled up with 0; "": none */
     struct jobkey key;
 };
 

@@ -1,10 +1,8 @@
-/* pods.c - the transport for ranks in several pods: open, close, barrier, shared pieces, and the table
- * (pods.h). */
+/* pods.c - the transport: open, close, barrier, shared pieces, and the table (pods.h). */
 #include "collectives/pods.h"
 #include "common/clock.h"
 #include "common/memory.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,14 +44,15 @@ static int look(struct collectives *c, const char *what, struct err *err)
 
 static void pods_free(struct pods *p)
 {
-    watch_close(&p->watch, p->host->failed.kind == ERR_NONE && p->watch.seq > 0);
+    watch_close(&p->watch, p->host && p->host->failed.kind == ERR_NONE && p->watch.seq > 0);
     for (int i = 0; i < 3 * p->world; i++)
         if (p->links[i] >= 0)
             close(p->links[i]);
     for (int i = 0; i < p->n_pending; i++)
         close(p->pending[i].fd);
     service_close(&p->door);
-    host_free(p->host);
+    if (p->host)
+        host_free(p->host);
     pod_layout_release(&p->layout);
     free(p->links);
     free(p->area);
@@ -77,41 +76,32 @@ static struct pods *pods_new(const struct collectives_config *cfg)
     p->rank = cfg->rank;
     p->world = cfg->world;
     p->pass = pass_of(cfg);
-    snprintf(p->run_id, sizeof(p->run_id), "%s", p->pass.run_id);
-    p->pass.run_id = p->run_id;
-    p->door.listener = p->door.stop = p->watch.fd = -1;
+    p->door.listener = p->door.stop = -1;
+    p->watch = (struct watch){.fd = -1, .left_after = UINT64_MAX};
     for (size_t i = 0; i < 3 * world; i++)
         p->links[i] = -1;
     p->from = p->links + world;
     p->to = p->from + world;
-    p->host = host_new(cfg);
     return p;
 }
 
-int pods_open(struct collectives *c, const struct collectives_config *run, int64_t timeout_ms,
+int pods_open(struct collectives *c, const struct collectives_config *cfg, bool several, int64_t timeout_ms,
               struct err *err)
 {
     const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
-    struct collectives_config one = *run;
-    const struct collectives_config *cfg = &one;
-
-    if (one.local_world == one.world && (!one.master_addr || !*one.master_addr))
-        one.master_addr = "127.0.0.1";
-    if (!cfg->master_addr || !*cfg->master_addr)
-        return err_set(
-            err, ERR_INVALID,
-            "MASTER_ADDR is not set: with WORLD_SIZE=%d and %d ranks in this pod, expected the address "
-            "of rank 0",
-            cfg->world, cfg->local_world);
     struct pods *p = pods_new(cfg);
-    if (pods_meet(p, cfg, deadline_ms, err) < 0) {
+
+    if (pods_meet(p, cfg, several, deadline_ms, err) < 0) {
         pods_free(p);
         return -1;
     }
     *c = (struct collectives){
         .rank = cfg->rank,
         .world = cfg->world,
-        .transport = p->unshared ? "pods without shared memory" : "pods",
+        .transport = p->unshared       ? "pods without shared memory"
+                     : !pods_is_one(p) ? "pods"
+                     : p->world == 1   ? "solo"
+                                       : "host",
         .state = p,
         .all_reduce = pods_all_reduce,
         .all_reduce_f64 = pods_all_reduce_f64,

@@ -1,4 +1,4 @@
-/* pods.h - collectives between ranks in several pods: shared memory inside each pod (host.h), TCP between
+/* pods.h - collectives between the ranks of one or several pods: shared memory inside each pod (host.h), TCP between
  * pods. open.c opens it; only pods*.c use the rest.
  *
  * Sums:      are taken in rank order, 0 + 1 + 2 + ..., by one of two algorithms:
@@ -8,7 +8,7 @@
  *              in each direction, about as much as in a ring.
  *            - direct (pods_direct.c), when every pod has one rank: each rank sums one part of the vector and
  *              sends the result to all others.
- *            The other collectives are sums too (pods_reduce.c).
+ *            The other collectives between pods are sums too (pods_reduce.c).
  * Links:     chain: rank i < layout.lanes of a pod has a link to rank i of each neighbouring pod, for one
  *            part of the vector. direct: each rank has a link to every other rank. Messages (send, recv) use
  *            separate links.
@@ -61,12 +61,11 @@ struct pending {
 
 struct pods {
     int rank, world;
-    struct host *host; /* the ranks of this pod */
+    struct host *host; /* the ranks of this pod; NULL: their layout is not known yet */
     struct pod_layout layout;
     int pod;       /* index of this rank's pod */
     bool unshared; /* the pod's ranks cannot share memory: the layout has one pod per rank */
-    char run_id[COLLECTIVES_RUN_ID_BYTES];
-    struct pass pass; /* with this run_id; used as long as the table is open */
+    struct pass pass;
     struct watch watch;
     struct service door; /* accepts links from other pods; without a thread */
     struct pending pending[PODS_PENDING_MAX];
@@ -82,11 +81,17 @@ static inline bool flow_has_head(const struct flow *f)
     return f->head_at == sizeof(f->head);
 }
 
-/* pods.c: the transport of ranks that run in several pods, or in one whose ranks cannot share memory, for collectives_open: fills *c. */
-int pods_open(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
+/* Whether all ranks of the run are in this pod: then there is no watch. */
+static inline bool pods_is_one(const struct pods *p)
+{
+    return p->layout.n_pods == 1;
+}
+
+/* pods.c: for collectives_open: fills *c. `several`: the ranks run in several pods, or in one and cannot share memory. */
+int pods_open(struct collectives *c, const struct collectives_config *cfg, bool several, int64_t timeout_ms,
               struct err *err) MUST_CHECK;
 /* pods_meet.c: connect all ranks: watch, layout, the pod's ranks, then links between pods. */
-int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t deadline_ms,
+int pods_meet(struct pods *p, const struct collectives_config *cfg, bool several, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
 /* pods_links.c: connect to lower pods, and accept the links of higher ones; fills `links`. */
 int pods_join(struct pods *p, int64_t deadline_ms, struct err *err) MUST_CHECK;

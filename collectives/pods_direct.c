@@ -38,7 +38,7 @@ struct direct {
 
 bool pods_direct_serves(const struct pods *p)
 {
-    return p->layout.n_pods == p->world && p->world <= PODS_DIRECT_MAX;
+    return !pods_is_one(p) && p->layout.n_pods == p->world && p->world <= PODS_DIRECT_MAX;
 }
 
 static struct flow *add_flow(struct direct *d, int rank, bool out, char *buf, size_t len)

@@ -92,10 +92,11 @@ int pods_look(struct pods *p, const char *what, struct err *err)
     return watch_look(&p->watch, what, err);
 }
 
-/* Check the watch, the peers in the pod and the deadline. */
+/* Check the watch, the peers in the pod and the deadline. A message needs no other rank than its two, and the socket
+ * between them shows when one has ended. */
 static int look_around(struct pods *p, const char *what, int64_t deadline_ms, struct err *err)
 {
-    if (pods_look(p, what, err) < 0 || host_peers_check(p->host, what, err) < 0)
+    if (pods_look(p, what, err) < 0 || (!p->watch.in_message && host_peers_check(p->host, what, err) < 0))
         return -1;
     return host_left_ms(deadline_ms) == 0 ? watch_timed_out(&p->watch, what, err) : 0;
 }

@@ -1,7 +1,7 @@
-/* pods_message.c - send and recv between two ranks: inside a pod over its UNIX socket, between pods over a TCP
- * link that the first message opens.
+/* pods_message.c - send and recv between two ranks: inside a pod over their UNIX socket (host_meet.c), between pods over
+ * a TCP link that the first message opens.
  *
- * A link carries messages in one direction. The sender connects, which the receiver's kernel completes; the
+ * A TCP link carries messages in one direction. The sender connects, which the receiver's kernel completes; the
  * receiver accepts the link when it first waits for a message from that rank.
  */
 #include "collectives/pods.h"
@@ -21,9 +21,12 @@ static int message_begin(struct pods *p, const char *what, int rank, int64_t tim
     return 0;
 }
 
-static bool in_our_pod(const struct pods *p, int rank)
+/* The socket to a rank of this pod; -1: it is in another one. */
+static int link_in_pod(const struct pods *p, int rank)
 {
-    return pod_layout_of(&p->layout, rank) == p->pod;
+    const int in_pod = rank - p->host->base;
+
+    return in_pod >= 0 && in_pod < p->host->world ? p->host->links[in_pod] : -1;
 }
 
 static int transfer(struct pods *p, struct flow *f, size_t len, int64_t deadline_ms, struct err *err)
@@ -53,18 +56,18 @@ int pods_send(struct collectives *c, const void *bytes, size_t len, int to, int6
     struct pods *p = c->state;
     struct err why = {0};
     int64_t deadline_ms;
+    int rc = 0;
 
     if (message_begin(p, "send", to, timeout_ms, &deadline_ms, err) < 0)
         return -1;
-    if (in_our_pod(p, to))
-        return host_link_send(p->host, bytes, len, to - p->host->base, deadline_ms, err);
-    int rc = p->to[to] < 0 ? pods_connect_message(p, to, deadline_ms, &why) : 0;
-    struct flow f = {.fd = p->to[to], .peer = to, .out = true, .buf = (char *)(uintptr_t)bytes};
+    struct flow f = {.fd = link_in_pod(p, to), .peer = to, .out = true, .buf = (char *)(uintptr_t)bytes};
+    if (f.fd < 0 && p->to[to] < 0)
+        rc = pods_connect_message(p, to, deadline_ms, &why);
+    if (f.fd < 0)
+        f.fd = p->to[to];
     if (rc == 0)
         rc = transfer(p, &f, len, deadline_ms, &why);
-    if (rc == 0)
-        return 0;
-    return message_failed(p, "send", to, deadline_ms, &why, err);
+    return rc == 0 ? 0 : message_failed(p, "send", to, deadline_ms, &why, err);
 }
 
 /* Wait for a link from rank `from`. A rank that has left may have sent before; then its link may still arrive. */
@@ -92,14 +95,12 @@ int pods_recv(struct collectives *c, void *bytes, size_t len, int from, int64_t 
 
     if (message_begin(p, "recv", from, timeout_ms, &deadline_ms, err) < 0)
         return -1;
-    if (in_our_pod(p, from))
-        return host_link_recv(p->host, bytes, len, from - p->host->base, deadline_ms, err);
-    if (p->from[from] < 0)
+    struct flow f = {.fd = link_in_pod(p, from), .peer = from, .buf = bytes};
+    if (f.fd < 0 && p->from[from] < 0)
         rc = await_link(p, from, deadline_ms, &why);
-    struct flow f = {.fd = p->from[from], .peer = from, .buf = bytes};
+    if (f.fd < 0)
+        f.fd = p->from[from];
     if (rc == 0)
         rc = transfer(p, &f, len, deadline_ms, &why);
-    if (rc == 0)
-        return 0;
-    return message_failed(p, "recv", from, deadline_ms, &why, err);
+    return rc == 0 ? 0 : message_failed(p, "recv", from, deadline_ms, &why, err);
 }

@@ -326,7 +326,7 @@ static int enter(struct watch *w, struct resolver *at, enum watch_type type, int
                                  .world = (uint32_t)world,
                                  .member = *me,
                                  .has_key = pass->key.has};
-    memcpy(r->run_id, pass->run_id, strnlen(pass->run_id, sizeof(r->run_id)));
+    memcpy(r->run_id, pass->run_id, sizeof(r->run_id));
     if (pass->key.has)
         random_fill(r->nonce, sizeof(r->nonce));
     w->in = (struct buf)BUF_INIT(go_bytes(w) + 2 * WATCH_SAID_BYTES + READ_BYTES);

@@ -158,8 +158,7 @@ static void make_room(struct watch_table *r, const struct pass *pass, int restar
     r->slots = calloc((size_t)r->max_slots, sizeof(struct watch_slot *));
     if (!r->go || !r->by_rank || !r->reported || !r->slots)
         memory_exhausted();
-    memcpy(r->run_id, pass->run_id, strnlen(pass->run_id, sizeof(r->run_id) - 1));
-    r->pass = (struct pass){r->run_id, pass->key};
+    r->pass = *pass;
 }
 
 struct watch_server *watch_server_start(int port, const struct pass *pass, int restart_count, int world,

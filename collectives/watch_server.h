@@ -21,7 +21,7 @@
 struct watch_server;
 
 /* Start the watch of a run of `world` ranks and `awaiting` waiting ranks. It listens on all addresses at
- * `port`. pass->run_id: shorter than WATCH_RUN_ID_BYTES. restart_count: the restart count that the watch
+ * `port`. restart_count: the restart count that the watch
  * reports to waiting ranks. */
 struct watch_server *watch_server_start(int port, const struct pass *pass, int restart_count, int world,
                                         int awaiting, struct err *err);

@@ -122,7 +122,7 @@ static bool take_first(struct watch_table *s, struct watch_slot *t, const struct
         return false;
     if (r->version != WATCH_VERSION)
         refuse(t, ERR_CONFLICT, "rank 0 runs another version of this program");
-    else if (!secret_equal(r->run_id, s->run_id, sizeof(s->run_id)))
+    else if (!secret_equal(r->run_id, s->pass.run_id, sizeof(r->run_id)))
         refuse(t, ERR_INVALID, "rank 0 belongs to another run (the run ids differ)");
     else if (!r->has_key != !s->pass.key.has)
         refuse(t, ERR_INVALID, s->pass.key.has ? NO_KEY_HERE : NO_KEY_THERE);

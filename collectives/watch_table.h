@@ -36,8 +36,7 @@ struct watch_table {
     int restart_count;   /* rank 0's */
     bool gone;           /* WATCH_GO has been sent: all ranks have registered */
     bool lost_or_failed; /* a loss or failure has been sent to all ranks; later ones are not sent */
-    char run_id[WATCH_RUN_ID_BYTES];
-    struct pass pass;            /* with that run id */
+    struct pass pass;
     struct watch_go *go;         /* the body of WATCH_GO */
     struct watch_slot **by_rank; /* [world] NULL: not connected */
     uint64_t *reported;          /* [world] the latest call that each rank has reported */

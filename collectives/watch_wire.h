@@ -10,14 +10,9 @@
 #include "collectives/pass.h"
 #include "collectives/pod_layout.h"
 
-/* Random bytes of the token, by which ranks accept links; the run id, filled up with 0; the longest text; the longest message
+/* Random bytes of the token, by which ranks accept links; the longest text; the longest message
  * from a rank. */
-enum {
-    WATCH_TOKEN_BYTES = JOBKEY_PROOF_BYTES,
-    WATCH_RUN_ID_BYTES = 256,
-    WATCH_TEXT_BYTES = 200,
-    WATCH_SAID_BYTES = 512
-};
+enum { WATCH_TOKEN_BYTES = JOBKEY_PROOF_BYTES, WATCH_TEXT_BYTES = 200, WATCH_SAID_BYTES = 512 };
 
 enum watch_type {
     WATCH_REGISTER = 1, /* rank to watch: struct watch_register */
@@ -48,7 +43,7 @@ struct watch_register {
     uint64_t magic;
     uint32_t version;
     uint32_t world;
-    char run_id[WATCH_RUN_ID_BYTES];
+    char run_id[PASS_RUN_ID_BYTES];
     struct rank_member member; /* the watch fills in addr */
     uint32_t has_key, pad;
     uint8_t nonce[JOBKEY_NONCE_BYTES]; /* with a key */

@@ -21,26 +21,21 @@ enum {
     CONNECT_MS = 3000, /* per address; a retry resolves the name again */
 };
 
-/* Shared by the resolver and the thread; the last user frees it. */
-struct lookup {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int refs;
-    bool done;
-    int code;
-    struct addrinfo *found;
-    resolver_lookup *look;
-    void *arg;
-    char *host, service[SERVICE_BYTES];
-};
-
+/* Its owner and the thread of a lookup share it; the last user frees it. */
 struct resolver {
     resolver_lookup *look;
     void *arg;
     char *host, service[SERVICE_BYTES];
-    struct lookup *under_way; /* NULL: none */
-    int code;                 /* of the last lookup: EAI_*, or UNANSWERED */
-    int connect_errno;        /* of the connection after a successful lookup; 0: no address has answered */
+    int code;          /* of the last lookup: EAI_*, or UNANSWERED */
+    int connect_errno; /* of the connection after a successful lookup; 0: no address has answered */
+    bool under_way;    /* a lookup has been started, and its result not taken */
+    /* With the lock: */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int refs;
+    bool done; /* that lookup has ended, with these results */
+    int done_code;
+    struct addrinfo *found;
 };
 
 /* The domains of the last "search" or "domain" line, as in resolv.conf(5). */
@@ -95,14 +90,17 @@ static int look_system(void *arg, const char *host, const char *service, const s
 
 struct resolver *resolver_new_with(const char *host, int port, resolver_lookup *look, void *arg)
 {
-    struct resolver *r = calloc(1, sizeof(*r));
+    struct resolver *r = memory_must(calloc(1, sizeof(*r)));
+    pthread_condattr_t attr;
 
-    if (!r || !(r->host = strdup(host)))
-        memory_exhausted();
-    r->look = look;
-    r->arg = arg;
-    r->code = UNANSWERED;
+    *r = (struct resolver){
+        .look = look, .arg = arg, .host = memory_strdup(host), .code = UNANSWERED, .refs = 1};
     snprintf(r->service, sizeof(r->service), "%d", port);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->changed, &attr);
+    pthread_condattr_destroy(&attr);
     return r;
 }
 
@@ -111,73 +109,66 @@ struct resolver *resolver_new(const char *host, int port)
     return resolver_new_with(host, port, look_system, NULL);
 }
 
-static void drop(struct lookup *l)
+void resolver_free(struct resolver *r)
 {
-    pthread_mutex_lock(&l->lock);
-    const bool last = --l->refs == 0;
-    pthread_mutex_unlock(&l->lock);
+    if (!r)
+        return;
+    pthread_mutex_lock(&r->lock);
+    const bool last = --r->refs == 0;
+    pthread_mutex_unlock(&r->lock);
     if (!last)
         return;
-    if (l->found)
-        freeaddrinfo(l->found);
-    pthread_mutex_destroy(&l->lock);
-    pthread_cond_destroy(&l->changed);
-    free(l->host);
-    free(l);
+    if (r->found)
+        freeaddrinfo(r->found);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->changed);
+    free(r->host);
+    free(r);
 }
 
 static void *run(void *arg)
 {
-    struct lookup *l = arg;
+    struct resolver *r = arg;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;
-    const int code = l->look(l->arg, l->host, l->service, &hints, &found);
+    const int code = r->look(r->arg, r->host, r->service, &hints, &found);
 
-    pthread_mutex_lock(&l->lock);
-    l->code = code;
-    l->found = code == 0 ? found : NULL;
-    l->done = true;
-    pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
-    drop(l);
+    pthread_mutex_lock(&r->lock);
+    r->done_code = code;
+    r->found = code == 0 ? found : NULL;
+    r->done = true;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    resolver_free(r);
     return NULL;
 }
 
-static struct lookup *start(const struct resolver *r)
+/* False: no thread; treat it as a host that cannot be resolved yet. */
+static bool start(struct resolver *r)
 {
-    struct lookup *l = calloc(1, sizeof(*l));
-    pthread_condattr_t attr;
     pthread_t thread;
 
-    if (!l || !(l->host = strdup(r->host)))
-        memory_exhausted();
-    l->refs = 2;
-    l->look = r->look;
-    l->arg = r->arg;
-    memcpy(l->service, r->service, sizeof(l->service));
-    pthread_mutex_init(&l->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&l->changed, &attr);
-    pthread_condattr_destroy(&attr);
-    if (thread_start(&thread, run, l) == 0) {
+    pthread_mutex_lock(&r->lock);
+    r->refs++;
+    r->done = false;
+    pthread_mutex_unlock(&r->lock);
+    r->under_way = thread_start(&thread, run, r) == 0;
+    if (r->under_way)
         pthread_detach(thread);
-        return l;
-    }
-    l->refs = 1; /* no thread: treat it as a host that cannot be resolved yet */
-    drop(l);
-    return NULL;
+    else
+        resolver_free(r);
+    return r->under_way;
 }
 
-static bool wait_done(struct lookup *l, int64_t deadline_ms)
+static bool wait_done(struct resolver *r, int64_t deadline_ms)
 {
     const struct timespec ts = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000L};
 
-    pthread_mutex_lock(&l->lock);
-    while (!l->done && clock_mono_ms() < deadline_ms)
-        pthread_cond_timedwait(&l->changed, &l->lock, &ts);
-    const bool done = l->done;
-    pthread_mutex_unlock(&l->lock);
+    pthread_mutex_lock(&r->lock);
+    while (!r->done && clock_mono_ms() < deadline_ms)
+        pthread_cond_timedwait(&r->changed, &r->lock, &ts);
+    const bool done = r->done;
+    pthread_mutex_unlock(&r->lock);
     return done;
 }
 
@@ -189,15 +180,14 @@ int resolver_wait(struct resolver *r, int64_t deadline_ms, struct addrinfo **ret
         r->code = 0;
         return 1;
     }
-    if (!r->under_way && !(r->under_way = start(r)))
+    if (!r->under_way && !start(r))
         return -1;
-    if (!wait_done(r->under_way, deadline_ms))
+    if (!wait_done(r, deadline_ms))
         return 0;
-    struct lookup *l = TAKE(r->under_way);
-    r->code = l->code;
+    r->under_way = false;
+    r->code = r->done_code;
     r->connect_errno = 0;
-    *ret = TAKE(l->found);
-    drop(l);
+    *ret = TAKE(r->found);
     return *ret ? 1 : -1;
 }
 
@@ -209,16 +199,6 @@ const char *resolver_why(const struct resolver *r, bool *unresolved)
     if (r->code)
         return gai_strerror(r->code);
     return r->connect_errno ? strerror(r->connect_errno) : "its address does not answer";
-}
-
-void resolver_free(struct resolver *r)
-{
-    if (!r)
-        return;
-    if (r->under_way)
-        drop(r->under_way);
-    free(r->host);
-    free(r);
 }
 
 static int left_ms(int64_t deadline_ms)

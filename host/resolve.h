@@ -1,7 +1,7 @@
 /* resolve.h - resolve a host name, and connect to it, before a deadline. getaddrinfo has no deadline, and
  * takes 10 s or more when a name server does not answer, so a separate thread calls it.
  *
- * Ownership: resolver_free frees a resolver. The thread of an unfinished lookup frees that lookup at its end.
+ * Ownership: resolver_free frees a resolver; the thread of an unfinished lookup frees it at its end.
  *            The caller owns *ret and frees it with freeaddrinfo.
  * Threads:   one thread uses a resolver at a time. A resolver has at most one lookup in progress: keep the
  *            resolver for retries, so that lookups do not pile up.

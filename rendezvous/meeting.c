@@ -1,6 +1,5 @@
-/* meeting.c - encode and decode the rendezvous records as "name=value" lines. */
+/* meeting.c - encode and decode the rendezvous records: their bytes, checked field by field when they are read. */
 #include "rendezvous/meeting.h"
-#include "common/sv.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -78,101 +77,67 @@ static const struct field state_fields[] = {
     NUMBER(struct meeting_state, n, 0, MEETING_NODES_MAX),
 };
 
-/* Append a text as one line: newlines and backslashes are escaped. */
-static void put_text(const char *text, struct buf *out)
-{
-    for (; *text; text++) {
-        if (*text == '\n' || *text == '\\')
-            (void)buf_append(out, "\\", 1, NULL);
-        (void)buf_append(out, *text == '\n' ? "n" : text, 1, NULL);
-    }
-}
-
-static bool get_text(struct sv in, char *out, size_t size)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < in.len; i++) {
-        char c = in.p[i];
-        if (c == '\\' && ++i < in.len)
-            c = in.p[i] == 'n' ? '\n' : in.p[i];
-        if (c == '\0' || n + 1 == size)
-            return false;
-        out[n++] = c;
-    }
-    out[n] = '\0';
-    return true;
-}
-
-static void put_fields(const struct field *f, size_t n, const void *from, struct buf *out)
+/* Whether all fields are in their ranges, and all texts end. */
+static int check_fields(const struct field *f, size_t n, const void *record, struct err *err)
 {
     for (; n; n--, f++) {
-        const char *at = (const char *)from + f->offset;
-        int64_t number = 0;
-        (void)buf_printf(out, NULL, "%s=", f->name);
+        const char *at = (const char *)record + f->offset;
+        int64_t number;
+        if (f->size && !memchr(at, '\0', f->size))
+            return err_set(err, ERR_INVALID, "rendezvous: %s does not end", f->name);
         if (f->size)
-            put_text(at, out);
-        else {
-            memcpy(&number, at, sizeof(number));
-            (void)buf_printf(out, NULL, "%" PRId64, number);
-        }
-        (void)buf_append(out, "\n", 1, NULL);
-    }
-}
-
-static int get_fields(const struct field *f, size_t n, struct sv *in, void *to, struct err *err)
-{
-    for (; n; n--, f++) {
-        char *at = (char *)to + f->offset;
-        struct sv line = {NULL, 0}, name = {NULL, 0};
-        int64_t number = 0;
-        bool good = sv_next(in, '\n', &line) && sv_next(&line, '=', &name) && sv_eq(name, f->name);
-        if (good && f->size)
-            good = get_text(line, at, f->size);
-        else if (good && (good = sv_i64(line, f->min, f->max, &number)))
-            memcpy(at, &number, sizeof(number));
-        if (!good)
-            return err_set(err, ERR_INVALID, "rendezvous: bad value of %s: \"%.*s\"", f->name,
-                           (int)(line.len < 60 ? line.len : 60), line.p ? line.p : "");
+            continue;
+        memcpy(&number, at, sizeof(number));
+        if (number < f->min || number > f->max)
+            return err_set(err, ERR_INVALID, "rendezvous: %s is %" PRId64 ", expected %" PRId64 "..%" PRId64,
+                           f->name, number, f->min, f->max);
     }
     return 0;
 }
 
 void meeting_put_node(const struct meeting_node *n, struct buf *out)
 {
-    put_fields(node_fields, ARRAY_LEN(node_fields), n, out);
+    (void)buf_append(out, n, sizeof(*n), NULL);
 }
 
-int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, struct err *err)
+int meeting_get_node(const char *bytes, size_t len, struct meeting_node *ret, struct err *err)
 {
-    struct sv in = {text, len};
+    if (len != sizeof(*ret))
+        return err_set(err, ERR_INVALID, "rendezvous: %zu bytes are no node's state", len);
+    memcpy(ret, bytes, len);
+    return check_fields(node_fields, ARRAY_LEN(node_fields), ret, err);
+}
 
-    *ret = (struct meeting_node){0}; /* zero the padding and unused bytes: quorum_hear compares with memcmp */
-    if (get_fields(node_fields, ARRAY_LEN(node_fields), &in, ret, err) < 0)
-        return -1;
-    return in.len ? err_set(err, ERR_INVALID, "rendezvous: more than a node's state") : 0;
+static size_t members_bytes(int64_t n)
+{
+    return (size_t)n * sizeof(struct meeting_member);
 }
 
 void meeting_put_state(const struct meeting_state *s, struct buf *out)
 {
-    put_fields(state_fields, ARRAY_LEN(state_fields), s, out);
-    for (int64_t i = 0; i < s->n; i++)
-        (void)buf_printf(out, NULL, "%" PRId64 ":%" PRId64 ":%" PRId64 "\n", s->members[i].ticket,
-                         s->members[i].nproc, s->members[i].role);
+    (void)buf_append(out, s, offsetof(struct meeting_state, members) + members_bytes(s->n), NULL);
 }
 
-int meeting_get_state(const char *text, size_t len, struct meeting_state *ret, struct err *err)
+int meeting_get_state(const char *bytes, size_t len, struct meeting_state *ret, struct err *err)
 {
-    struct sv in = {text, len}, line, ticket, nproc;
+    const size_t head = offsetof(struct meeting_state, members);
 
-    if (get_fields(state_fields, ARRAY_LEN(state_fields), &in, ret, err) < 0)
+    if (len < head)
+        return err_set(err, ERR_INVALID, "rendezvous: %zu bytes are no run's state", len);
+    memcpy(ret, bytes, head);
+    if (check_fields(state_fields, ARRAY_LEN(state_fields), ret, err) < 0)
         return -1;
-    for (int64_t i = 0; i < ret->n; i++)
-        if (!sv_next(&in, '\n', &line) || !sv_next(&line, ':', &ticket) || !sv_next(&line, ':', &nproc) ||
-            !sv_i64(ticket, 1, INT64_MAX / 2, &ret->members[i].ticket) ||
-            !sv_i64(nproc, 1, 1 << 20, &ret->members[i].nproc) || !sv_i64(line, 0, i, &ret->members[i].role))
+    if (len - head != members_bytes(ret->n))
+        return err_set(err, ERR_INVALID, "rendezvous: %zu bytes are no state of %d members", len,
+                       (int)ret->n);
+    memcpy(ret->members, bytes + head, len - head);
+    for (int64_t i = 0; i < ret->n; i++) {
+        const struct meeting_member *m = &ret->members[i];
+        if (m->ticket < 1 || m->ticket > INT64_MAX / 2 || m->nproc < 1 || m->nproc > 1 << 20 || m->role < 0 ||
+            m->role > i)
             return err_set(err, ERR_INVALID, "rendezvous: bad member %d of %d", (int)i, (int)ret->n);
-    return in.len ? err_set(err, ERR_INVALID, "rendezvous: more than the run's state") : 0;
+    }
+    return 0;
 }
 
 const char *meeting_node_name(const struct meeting_node *n, char buf[static MEETING_NAME_BYTES + 32])

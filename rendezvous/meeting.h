@@ -1,4 +1,4 @@
-/* meeting.h - the two records of the rendezvous, as text: a node (the launcher of one machine or pod) sends
+/* meeting.h - the two records of the rendezvous: a node (the launcher of one machine or pod) sends
  * its state, the leader sends the run's state. message.c, node.c and quorum.c use them; see PROTOCOL.md. No
  * system calls.
  *
@@ -59,6 +59,7 @@ struct meeting_cause {
     char host[MEETING_NAME_BYTES];
     char error_file[MEETING_NAME_BYTES]; /* "": none */
     char message[MEETING_MESSAGE_BYTES]; /* "": none */
+    char pad[7];                         /* 0, so that no unset bytes are sent */
 };
 
 struct meeting_node {
@@ -126,11 +127,12 @@ struct meeting_state {
     struct meeting_member members[MEETING_NODES_MAX];
 };
 
-/* put appends the record to *out (common/buf.h records an overflow); get parses `len` bytes of text. */
+/* put appends the record's bytes to *out (common/buf.h records an overflow), of a state's members the first n; get checks
+ * and copies them. */
 void meeting_put_node(const struct meeting_node *n, struct buf *out);
-int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, struct err *err) MUST_CHECK;
+int meeting_get_node(const char *bytes, size_t len, struct meeting_node *ret, struct err *err) MUST_CHECK;
 void meeting_put_state(const struct meeting_state *s, struct buf *out);
-int meeting_get_state(const char *text, size_t len, struct meeting_state *ret, struct err *err) MUST_CHECK;
+int meeting_get_state(const char *bytes, size_t len, struct meeting_state *ret, struct err *err) MUST_CHECK;
 
 /* The node's name for messages: "node 10.0.0.7", or "node 3 (10.0.0.7)" when `wanted` is set. Returns buf. */
 const char *meeting_node_name(const struct meeting_node *n, char buf[static MEETING_NAME_BYTES + 32]);

@@ -2,155 +2,42 @@
 #include "rendezvous/message.h"
 #include "common/secret.h"
 
-#include <limits.h>
+#include <stddef.h>
 #include <string.h>
 
-enum { LENGTH_BYTES = 4 };
+enum { LENGTH_BYTES = 4, HEAD_BYTES = LENGTH_BYTES + 1 };
 
-static const char MAGIC[7] = "tkmeet";
+static const char MAGIC[7] = "tkmeet"; /* before the fields of HELLO */
 
-/* The rest of a body that is being decoded. */
-struct reader {
-    const char *p;
-    size_t len;
-    bool bad; /* a field reaches beyond the body */
+/* The bytes of a type's fields, a member of the union in struct message. */
+static const size_t FIELDS[] = {
+    [MESSAGE_HELLO] = sizeof(struct message_hello),
+    [MESSAGE_CHALLENGE] = sizeof(struct message_challenge),
+    [MESSAGE_ANSWER] = MESSAGE_ANSWER_BYTES,
+    [MESSAGE_WELCOME] = sizeof(int64_t),
+    [MESSAGE_REFUSED] = sizeof(int64_t),
+    [MESSAGE_HEARD] = sizeof(int64_t),
 };
 
-static void put_number(uint64_t n, size_t bytes, char *out)
+static void put_fields(struct buf *out, const struct message *m)
 {
-    for (size_t i = 0; i < bytes; i++)
-        out[i] = (char)(n >> (8 * i) & 0xff);
-}
-
-static uint64_t get_number(const char *in, size_t bytes)
-{
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < bytes; i++)
-        n |= (uint64_t)(unsigned char)in[i] << (8 * i);
-    return n;
-}
-
-static void put(struct buf *out, const void *bytes, size_t len)
-{
-    (void)buf_append(out, bytes, len, NULL);
-}
-
-static void put_integer(struct buf *out, uint64_t n, size_t bytes)
-{
-    char text[8];
-
-    put_number(n, bytes, text);
-    put(out, text, bytes);
-}
-
-static void take(struct reader *r, void *out, size_t len)
-{
-    if (r->bad || r->len < len) {
-        r->bad = true;
-        memset(out, 0, len);
-        return;
-    }
-    memcpy(out, r->p, len);
-    r->p += len;
-    r->len -= len;
-}
-
-static uint64_t take_integer(struct reader *r, size_t bytes)
-{
-    char text[8] = {0};
-
-    take(r, text, bytes);
-    return get_number(text, bytes);
-}
-
-static void put_hello(struct buf *out, const struct message_hello *h)
-{
-    const size_t len = strlen(h->run_id);
-
-    put(out, MAGIC, sizeof(MAGIC));
-    put_integer(out, (uint64_t)h->version, 1);
-    put_integer(out, h->auth, 1);
-    put(out, h->id, sizeof(h->id));
-    put_integer(out, h->number, 4);
-    put(out, h->nonce, sizeof(h->nonce));
-    put_integer(out, len, 1);
-    put(out, h->run_id, len);
-}
-
-static void take_hello(struct reader *r, struct message_hello *h)
-{
-    char magic[sizeof(MAGIC)];
-
-    memset(h, 0, sizeof(*h));
-    take(r, magic, sizeof(magic));
-    r->bad = r->bad || memcmp(magic, MAGIC, sizeof(MAGIC)) != 0;
-    h->version = (int64_t)take_integer(r, 1);
-    if (!r->bad && h->version != MESSAGE_VERSION) {
-        r->len = 0; /* a newer version may add any fields */
-        return;
-    }
-    h->auth = (uint8_t)take_integer(r, 1);
-    take(r, h->id, sizeof(h->id));
-    h->number = (uint32_t)take_integer(r, 4);
-    take(r, h->nonce, sizeof(h->nonce));
-    take(r, h->run_id, take_integer(r, 1));
-    r->bad = r->bad || !h->number;
-}
-
-static void put_challenge(struct buf *out, const struct message_challenge *c)
-{
-    put_integer(out, c->auth, 1);
-    put(out, c->leader, sizeof(c->leader));
-    put(out, c->nonce, sizeof(c->nonce));
-    put(out, c->answer, sizeof(c->answer));
-}
-
-static void take_challenge(struct reader *r, struct message_challenge *c)
-{
-    c->auth = (uint8_t)take_integer(r, 1);
-    take(r, c->leader, sizeof(c->leader));
-    take(r, c->nonce, sizeof(c->nonce));
-    take(r, c->answer, sizeof(c->answer));
-}
-
-static void put_body(struct buf *out, const struct message *m)
-{
-    put_integer(out, m->type, 1);
-    switch (m->type) {
-    case MESSAGE_HELLO:
-        put_hello(out, &m->hello);
-        break;
-    case MESSAGE_CHALLENGE:
-        put_challenge(out, &m->challenge);
-        break;
-    case MESSAGE_ANSWER:
-        put(out, m->answer, sizeof(m->answer));
-        break;
-    case MESSAGE_WELCOME:
-        put_integer(out, (uint64_t)m->ticket, 8);
-        break;
-    case MESSAGE_REFUSED:
-        put_integer(out, (uint64_t)m->refusal, 1);
-        break;
-    case MESSAGE_NODE:
-        meeting_put_node(&m->node, out);
-        break;
-    case MESSAGE_HEARD:
-        put_integer(out, (uint64_t)m->beat, 8);
-        break;
-    case MESSAGE_STATE:
+    if (m->type == MESSAGE_STATE)
         meeting_put_state(m->state, out);
-        break;
-    }
+    else if (m->type == MESSAGE_NODE)
+        meeting_put_node(&m->node, out);
+    else
+        (void)buf_append(out, (const char *)m + offsetof(struct message, hello), FIELDS[m->type], NULL);
 }
 
 int message_put(const struct message *m, struct buf *out, struct err *err)
 {
     const size_t from = out->len;
+    const char head[HEAD_BYTES] = {[LENGTH_BYTES] = (char)m->type};
 
-    put_integer(out, 0, LENGTH_BYTES);
-    put_body(out, m);
+    (void)buf_append(out, head, sizeof(head), NULL);
+    if (m->type == MESSAGE_HELLO)
+        (void)buf_append(out, MAGIC, sizeof(MAGIC), NULL);
+    put_fields(out, m);
     if (buf_check(out, err) < 0) {
         out->full = false;
         out->len = from;
@@ -158,80 +45,97 @@ int message_put(const struct message *m, struct buf *out, struct err *err)
             out->data[from] = '\0';
         return -1;
     }
-    put_number(out->len - from - LENGTH_BYTES, LENGTH_BYTES, out->data + from);
+    const uint32_t body = (uint32_t)(out->len - from - LENGTH_BYTES);
+    memcpy(out->data + from, &body, sizeof(body));
     return 0;
 }
 
 int message_frame(const char *bytes, size_t len, size_t max, size_t *used)
 {
+    uint32_t body;
+
     if (len < LENGTH_BYTES)
         return 0;
-    const uint64_t body = get_number(bytes, LENGTH_BYTES);
-    if (!body || body + LENGTH_BYTES > max)
+    memcpy(&body, bytes, sizeof(body));
+    if (!body || body > max - LENGTH_BYTES)
         return -1;
     *used = (size_t)body + LENGTH_BYTES;
     return len >= *used;
 }
 
-/* A counter or a ticket: never negative. */
-static int64_t take_count(struct reader *r)
+static bool is_count(int64_t n)
 {
-    const uint64_t n = take_integer(r, 8);
+    return n >= 0 && n <= INT64_MAX / 2;
+}
 
-    r->bad = r->bad || n > INT64_MAX / 2;
-    return (int64_t)(n & INT64_MAX);
+static bool is_valid(const struct message *m)
+{
+    switch (m->type) {
+    case MESSAGE_HELLO:
+        return m->hello.version != MESSAGE_VERSION ||
+               (m->hello.number && !m->hello.run_id[sizeof(m->hello.run_id) - 1]);
+    case MESSAGE_WELCOME:
+        return is_count(m->ticket);
+    case MESSAGE_HEARD:
+        return is_count(m->beat);
+    case MESSAGE_CHALLENGE:
+    case MESSAGE_ANSWER:
+    case MESSAGE_REFUSED:
+    case MESSAGE_NODE:
+    case MESSAGE_STATE:
+        break;
+    }
+    return true;
+}
+
+/* Skip the magic number. Of another version only that is known; it may have any other fields. */
+static bool take_magic(const char **fields, size_t *len, struct message_hello *h)
+{
+    if (*len < sizeof(MAGIC) + sizeof(h->version) || memcmp(*fields, MAGIC, sizeof(MAGIC)) != 0)
+        return false;
+    *fields += sizeof(MAGIC);
+    *len -= sizeof(MAGIC);
+    *h = (struct message_hello){0};
+    memcpy(&h->version, *fields, sizeof(h->version));
+    return true;
 }
 
 int message_get(const char *frame, size_t len, struct message *ret, struct meeting_state *state,
                 struct err *err)
 {
-    struct reader r = {frame, len, false};
+    const unsigned type = len < HEAD_BYTES ? 0 : (unsigned char)frame[LENGTH_BYTES];
+    const char *fields = frame + HEAD_BYTES;
+    size_t left = len - HEAD_BYTES;
 
-    (void)take_integer(&r, LENGTH_BYTES);
-    ret->type = (enum message_type)take_integer(&r, 1);
-    switch (ret->type) {
-    case MESSAGE_HELLO:
-        take_hello(&r, &ret->hello);
-        break;
-    case MESSAGE_CHALLENGE:
-        take_challenge(&r, &ret->challenge);
-        break;
-    case MESSAGE_ANSWER:
-        take(&r, ret->answer, sizeof(ret->answer));
-        break;
-    case MESSAGE_WELCOME:
-        ret->ticket = take_count(&r);
-        break;
-    case MESSAGE_REFUSED:
-        ret->refusal = (int64_t)take_integer(&r, 1);
-        break;
-    case MESSAGE_HEARD:
-        ret->beat = take_count(&r);
-        break;
-    case MESSAGE_NODE:
-        return meeting_get_node(r.p, r.len, &ret->node, err);
-    case MESSAGE_STATE:
-        ret->state = state;
-        return meeting_get_state(r.p, r.len, state, err);
-    default:
-        r.bad = true;
+    ret->type = (enum message_type)type;
+    ret->state = state;
+    if (type == MESSAGE_NODE)
+        return meeting_get_node(fields, left, &ret->node, err);
+    if (type == MESSAGE_STATE)
+        return meeting_get_state(fields, left, state, err);
+    bool good = type < ARRAY_LEN(FIELDS) && FIELDS[type];
+    if (good && type == MESSAGE_HELLO) {
+        good = take_magic(&fields, &left, &ret->hello);
+        if (good && ret->hello.version != MESSAGE_VERSION)
+            return 0;
     }
-    return r.bad || r.len ? err_set(err, ERR_INVALID, "rendezvous: a bad message of type %d", (int)ret->type)
-                          : 0;
+    good = good && left == FIELDS[type];
+    if (good)
+        memcpy((char *)ret + offsetof(struct message, hello), fields, left);
+    return good && is_valid(ret) ? 0
+                                 : err_set(err, ERR_INVALID, "rendezvous: a bad message of type %u", type);
 }
 
 void message_prove(const struct jobkey *key, enum message_type in, const struct message_hello *h,
                    const struct message_challenge *c, uint8_t proof[static MESSAGE_ANSWER_BYTES])
 {
-    char number[4];
     const struct jobkey_field fields[] = {{h->run_id, strnlen(h->run_id, sizeof(h->run_id))},
                                           {h->id, sizeof(h->id)},
-                                          {number, sizeof(number)},
+                                          {&h->number, sizeof(h->number)},
                                           {h->nonce, sizeof(h->nonce)},
                                           {c->leader, sizeof(c->leader)},
                                           {c->nonce, sizeof(c->nonce)}};
 
-    put_number(h->number, sizeof(number), number);
     jobkey_prove(key,
                  in == MESSAGE_CHALLENGE ? "torchkeeper meeting 1: leader" : "torchkeeper meeting 1: node",
                  fields, ARRAY_LEN(fields), proof);

@@ -1,7 +1,8 @@
 /* message.h - encode and decode the messages between a node and the leader, which PROTOCOL.md lists. node.c
  * and leader.c build them, meet_wires.c sends them. No system calls.
  *
- * A frame is the length of its body (u32, little endian) and the body: a byte for the type, then the fields.
+ * A frame is the length of its body (u32) and the body: a byte for the type, then the fields as they are in the structs
+ * below, in native byte order. HELLO begins with a magic number and the version.
  * Ownership: a decoded message holds its fields by value; `state` points to the caller's struct.
  * Errors:    message_get: ERR_INVALID when the frame is malformed; *ret is then unspecified. */
 #ifndef TK_RENDEZVOUS_MESSAGE_H
@@ -13,7 +14,7 @@
 #include <stdbool.h>
 
 enum {
-    MESSAGE_VERSION = 1,
+    MESSAGE_VERSION = 2,
     MESSAGE_ID_BYTES = 16,
     MESSAGE_NONCE_BYTES = JOBKEY_NONCE_BYTES,
     MESSAGE_ANSWER_BYTES = JOBKEY_PROOF_BYTES,
@@ -46,6 +47,7 @@ struct message_hello {
     uint8_t id[MESSAGE_ID_BYTES];
     uint8_t nonce[MESSAGE_NONCE_BYTES];
     char run_id[MESSAGE_RUN_BYTES];
+    uint8_t pad[3]; /* 0, so that no unset bytes are sent */
 };
 
 struct message_challenge {

@@ -1,7 +1,7 @@
 /* fuzz_meeting.c - records of nodes, and the leader's state. Byte 0, bit 0: the other bytes are a state, which stays the same
- * when it is written and read again. Else they are records of nodes, separated by zero bytes, with a byte before each: its
- * low bits are the node, the others the time that passes. Whatever the records contain, the leader's state can be written
- * and read, and names only nodes that have sent a record. */
+ * when it is written and read again. Else they are records of nodes, each behind a byte, whose low bits are the node and the
+ * others the time that passes, and its length in 2 bytes: a shorter record ends with zeros. Whatever the records contain, the
+ * leader's state can be written and read, and names only nodes that have sent a record. */
 #include "fuzz.h"
 
 #include "rendezvous/message.h"
@@ -31,12 +31,14 @@ static void check_state(const struct meeting_state *s)
     MUST(memcmp(again.members, s->members, (size_t)s->n * sizeof(s->members[0])) == 0);
 }
 
-static void hear(struct quorum *q, const char *text, size_t len, int64_t ticket, int64_t now_ms)
+static void hear(struct quorum *q, const char *bytes, size_t len, int64_t ticket, int64_t now_ms)
 {
     struct meeting_node node;
+    char whole[sizeof(node)] = {0};
     struct err err;
 
-    if (meeting_get_node(text, len, &node, &err) < 0)
+    memcpy(whole, bytes, len < sizeof(whole) ? len : sizeof(whole));
+    if (meeting_get_node(whole, len < sizeof(whole) ? sizeof(whole) : len, &node, &err) < 0)
         MUST(err.kind == ERR_INVALID && err.msg[0]);
     else {
         node.connection = 1;
@@ -82,7 +84,7 @@ static void step(struct quorum *q, int64_t now_ms)
         MUST(has_heard(q, q->state.members[i].ticket));
 }
 
-static void words(const char *text, size_t len, bool fixed)
+static void records(const char *bytes, size_t len, bool fixed)
 {
     struct quorum q;
     const struct quorum_config c = {.min = 2,
@@ -96,17 +98,17 @@ static void words(const char *text, size_t len, bool fixed)
     int64_t now_ms = 1000;
 
     quorum_init(&q, &c, now_ms);
-    while (len > 1) {
-        const unsigned char head = (unsigned char)text[0];
-        const char *end = memchr(text + 1, '\0', len - 1);
-        const size_t n = end ? (size_t)(end - text) - 1 : len - 1;
+    while (len > 3) {
+        const unsigned char head = (unsigned char)bytes[0];
+        const size_t said = (unsigned char)bytes[1] + 256u * (unsigned char)bytes[2];
+        const size_t n = said < len - 3 ? said : len - 3;
         now_ms += (head >> 3) * 100;
         if (head & 4)
             quorum_disconnected(&q, 1 + head % NODES, head >> 3, now_ms);
-        hear(&q, text + 1, n, 1 + head % NODES, now_ms);
+        hear(&q, bytes + 3, n, 1 + head % NODES, now_ms);
         step(&q, now_ms);
-        text += n + 1 + (end != NULL);
-        len -= n + 1 + (end != NULL);
+        bytes += n + 3;
+        len -= n + 3;
     }
     /* All fall silent. */
     for (int i = 0; i < 60; i++)
@@ -122,13 +124,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 2 || size > MESSAGE_STATE_BYTES)
         return 0;
-    const char *text = (const char *)data + 1;
+    const char *bytes = (const char *)data + 1;
     if (data[0] & 1) {
-        if (meeting_get_state(text, size - 1, &s, &err) == 0)
+        if (meeting_get_state(bytes, size - 1, &s, &err) == 0)
             check_state(&s);
         else
             MUST(err.kind == ERR_INVALID && err.msg[0]);
     } else
-        words(text, size - 1, data[0] & 2);
+        records(bytes, size - 1, data[0] & 2);
     return 0;
 }

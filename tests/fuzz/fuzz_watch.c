@@ -12,7 +12,7 @@
 
 enum { WORLD = 3 };
 
-static const char RUN_ID[WATCH_RUN_ID_BYTES] = "the run's id";
+static const char RUN_ID[PASS_RUN_ID_BYTES] = "the run's id";
 
 static void join(int fds[2], const uint8_t *data, size_t size)
 {
@@ -44,7 +44,7 @@ static void to_watch(const uint8_t *data, size_t size, bool known)
     int fds[2];
 
     MUST(go);
-    memcpy(table.run_id, RUN_ID, sizeof(RUN_ID));
+    memcpy(table.pass.run_id, RUN_ID, sizeof(RUN_ID));
     join(fds, data, size);
     struct watch_slot *t = watch_slot_new(fds[0], (const uint8_t[16]){0});
     slots[table.n_slots++] = t;

@@ -1,5 +1,5 @@
 /* test_host_alarm.c - the thread that wakes sleeping ranks of a host when a peer dies, and ranks without one. */
-#include "collectives/host.h"
+#include "collectives/pods.h"
 #include "ranks.h"
 
 #include <sched.h>
@@ -25,7 +25,7 @@ enum { HOUR_MS = 3600 * 1000, VICTIM = 1, SURVIVORS = 2 };
 static int notice_body(struct collectives *c, void *arg)
 {
     const struct notice *n = arg;
-    struct host *h = c->state;
+    struct host *h = ((struct pods *)c->state)->host;
     struct err err = {0};
 
     if (n->lame) {
@@ -102,7 +102,7 @@ static void test_killed_peer_is_noticed_without_an_alarm(void **state)
  * it was to notice. */
 static int deaf_body(struct collectives *c, void *arg)
 {
-    struct host *h = c->state;
+    struct host *h = ((struct pods *)c->state)->host;
     struct err err = {0};
     struct rlimit limit;
     struct timespec end;

@@ -493,10 +493,11 @@ static void begin_sniffed(struct sniffed *s, int said)
     int sniffer;
     const int listener = listen_at(&sniffer);
 
-    *s = (struct sniffed){.guess = {.run_id = s->run_id, .key = {.has = true, .bytes = "a guess"}}};
+    *s = (struct sniffed){.guess.key = {.has = true, .bytes = "a guess"}};
     for (int r = 0; r < 2; r++)
         s->pids[r] = one_rank_start(ranks_pods_config(r, &two_with_key, r ? sniffer : port, s->run_id),
                                     RANKS_TIMEOUT_MS, r ? said : -1);
+    snprintf(s->guess.run_id, sizeof(s->guess.run_id), "%s", s->run_id);
     s->from_rank = take_call(listener);
     s->to_watch = reach(port);
     s->len = pass_until_go(s->from_rank, s->to_watch, s->go, sizeof(s->go));
