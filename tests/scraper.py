@@ -85,7 +85,7 @@ class Prometheus:
             return False
 
     def ask(self, path, **parameters):
-        with DIRECT.open(f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=30) as answer:
+        with DIRECT.open(f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=600) as answer:
             return json.load(answer)["data"]
 
     def values(self, expression):

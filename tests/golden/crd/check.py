@@ -42,7 +42,7 @@ class Socket(http.client.HTTPConnection):
     """HTTP over a socket in the file system, which nobody else can reach."""
 
     def __init__(self, path):
-        super().__init__("localhost", timeout=60)
+        super().__init__("localhost", timeout=600)
         self.path = str(path)
 
     def connect(self):

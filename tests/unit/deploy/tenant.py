@@ -20,7 +20,7 @@ import ports  # noqa: E402
 import scraper  # noqa: E402
 
 CHART = TREE / "deploy" / "chart"
-BOUND_S = 120
+BOUND_S = 600
 LINK = "<https://evil.example/login|Grafana: click to acknowledge>"
 STEP = "torchkeeper_training_step"
 OF_OPERATOR = """pytorchtrainingjob_build_info 1

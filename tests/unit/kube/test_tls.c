@@ -68,7 +68,7 @@ static struct result get(int port, struct given g)
     cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
     cleanup_http struct http *h = http_new(l, &c, NULL, &err);
     struct kube_transport t = http_transport(h);
-    struct kube_http_request req = {.method = "GET", .path = "/", .timeout_ms = 20000};
+    struct kube_http_request req = {.method = "GET", .path = "/", .timeout_ms = 600000};
     assert_non_null(
         kube_transport_start(&t, &req, &(struct kube_http_handler){.ctx = &out, .done = on_done}, &err));
     RIG_UNTIL(l, out.over);

@@ -60,7 +60,7 @@ void golden_config(struct golden *g, const char *yaml, struct config *cfg)
     cfg->data_dir = golden_dir();
     cfg->resume = "never";
     cfg->save_seconds = 0;
-    cfg->timeout_s = 60;
+    cfg->timeout_s = 600;
 }
 
 const struct pt_tensor *golden_tensor(const struct golden *g, const char *key, size_t len)

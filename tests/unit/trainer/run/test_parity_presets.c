@@ -136,7 +136,7 @@ static int rank_main(void *ctx, int rank)
         return print_error("%s\n", err.msg), 1;
     cfg.data_dir = FASHION;
     cfg.seed = it->seed;
-    cfg.timeout_s = 60;
+    cfg.timeout_s = 600;
     cfg.save_path = NULL;
     if (session_open(&s, &cfg, &env, &err))
         return print_error("rank %d: %s\n", rank, err.msg), 1;

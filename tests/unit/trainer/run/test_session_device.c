@@ -65,7 +65,7 @@ static char *train(const struct machine *m, const char *data, int *exit_code, st
     cfg.data_dir = data;
     cfg.ckpt_dir = arena_printf(&arena, "%s/checkpoints", data);
     cfg.resume = "never";
-    cfg.timeout_s = 20;
+    cfg.timeout_s = 600;
     cfg.backend = (int)m->backend;
     cfg.no_cuda = m->no_cuda;
     cfg.precision = (int)m->precision;

@@ -100,7 +100,7 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     cfg.log_format = LOG_FORMAT_JSON;
     if (t->epochs || (!t->sequences && !t->model))
         cfg.epochs = t->epochs ? t->epochs : 2;
-    cfg.timeout_s = (double)(t->timeout_s ? t->timeout_s : 60);
+    cfg.timeout_s = (double)(t->timeout_s ? t->timeout_s : GPU_RANKS_LATE_S);
     struct run_env env = {
         .get = environment, .clock = clock_system(), .out = fdopen(out, "w"), .gpu = gpu_ranks.gpu};
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
