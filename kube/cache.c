@@ -40,12 +40,11 @@ static void report_replaced(struct kube_cache *c, const struct kube_store_entry 
 }
 
 static const struct kube_store_entry *store_entry(struct kube_cache *c, const char *ns, const char *name,
-                                                  const char *uid, const struct kube_cache_item *item)
+                                                  const char *uid, const struct kube_store_entry *item)
 {
     if (!item->name)
         return kube_store_put(c->store, ns, name, uid, item->group, item->value);
-    return kube_store_put_view(
-        c->store, &(struct kube_store_entry){item->ns, item->name, item->uid, item->group, item->value});
+    return kube_store_put_view(c->store, item);
 }
 
 static void remove_entry(struct kube_cache *c, const struct kube_store_entry *old)
@@ -66,14 +65,16 @@ static void keep_old(struct kube_cache *c, const struct kube_store_entry *e)
 
 /* KUBE_CACHE_KEEP, KUBE_CACHE_DROP, or -1 with *why set: the object cannot be stored. */
 static int decode(struct kube_cache *c, const cJSON *object, const struct err *unreadable,
-                  struct kube_cache_item *item, struct err *why)
+                  struct kube_store_entry *item, struct err *why)
 {
+    struct err ignored;
+
+    if (!c->o.decode && !unreadable)
+        return KUBE_CACHE_KEEP;
     if (unreadable)
         *why = *unreadable;
-    else if (!c->o.decode)
-        return KUBE_CACHE_KEEP;
-    int rc = unreadable ? -1 : c->o.decode(object, item, why);
-    return rc < 0 && c->o.decode_unreadable ? c->o.decode_unreadable(object, why, item) : rc;
+    int rc = unreadable ? -1 : c->o.decode(object, NULL, item, why);
+    return rc < 0 && c->o.decode ? c->o.decode(object, why, item, &ignored) : rc;
 }
 
 static void put(struct kube_cache *c, const cJSON *object, const struct err *unreadable)
@@ -82,7 +83,7 @@ static void put(struct kube_cache *c, const cJSON *object, const struct err *unr
     const char *ns = json_str(meta, "namespace");
     const char *name = json_str(meta, "name");
     const char *uid = json_str(meta, "uid");
-    struct kube_cache_item item = {.group = ns};
+    struct kube_store_entry item = {.group = ns};
     struct err why = {0};
     int rc = decode(c, object, unreadable, &item, &why);
     const struct kube_store_entry *old = kube_store_get(c->store, ns, name);

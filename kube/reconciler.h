@@ -56,8 +56,8 @@ struct kube_reconciler_source {
      * needs it. */
     bool spare;
     /* As in cache.h, but `gone` gets the ctx of the reconciler's options. */
-    int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
-    int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
+    int (*decode)(const cJSON *object, const struct err *unreadable, struct kube_store_entry *ret,
+                  struct err *err);
     void (*unsure)(void *value);
     void (*free_value)(void *value);
     void (*gone)(void *ctx, const struct kube_store_entry *e);

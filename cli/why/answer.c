@@ -60,13 +60,13 @@ static struct healthy pending(const struct why_facts *f, struct arena *a)
     cJSON_ArrayForEach(object, f->pods)
     {
         struct err ignored;
-        struct pod *p = pod_decode(object, &ignored);
+        struct pod *p = pod_decode(object, NULL, &ignored);
         if (p && !pod[0] && !strcmp(p->owner_uid, f->job->uid) && !pod_is_running(p) && !pod_ended(p))
             pod = arena_printf(a, "pod %s%s%s: %s", p->name, p->node[0] ? " on node " : "", p->node,
                                p->training.reason[0] ? p->training.reason
                                : p->node[0]          ? "its containers are being started"
                                                      : "waits for a node");
-        pod_free(p);
+        free(p);
     }
     return (struct healthy){
         .state = arena_printf(a, "%s for %s: the pods are being started, %s run so far",

@@ -377,40 +377,18 @@ static void read_evidence(const cJSON *status, const struct pod *p, char out[sta
         add_evidence(out, "p", or_empty(json_str(c, "type")), or_empty(json_str(c, "status")));
 }
 
-static const char **string_at(struct pod *p, size_t i)
+/* Keep the strings within their limits. */
+static struct pod *pack(struct pod *p, struct arena *a)
 {
-    return (const char **)(void *)((char *)p + STRINGS[i].at);
-}
-
-/* Copy into one block: the struct, then its strings. */
-static struct pod *pack(struct pod *from)
-{
-    size_t lens[ARRAY_LEN(STRINGS)];
-    size_t bytes = sizeof(*from);
+    const char **fields[ARRAY_LEN(STRINGS)];
 
     for (size_t i = 0; i < ARRAY_LEN(STRINGS); i++) {
-        const char **s = string_at(from, i);
+        const char **s = fields[i] = (const char **)(void *)((char *)p + STRINGS[i].at);
         *s = or_empty(*s);
-        lens[i] = STRINGS[i].cut ? text_head(*s, STRINGS[i].max) : strlen(*s);
-        if (lens[i] > STRINGS[i].max)
-            lens[i] = 0;
-        bytes += lens[i] ? lens[i] + 1 : 0;
+        if (strlen(*s) > STRINGS[i].max)
+            *s = STRINGS[i].cut ? arena_strndup(a, *s, text_head(*s, STRINGS[i].max)) : "";
     }
-    struct pod *p = memory_must(malloc(bytes));
-    *p = *from;
-    char *to = (char *)(p + 1);
-    for (size_t i = 0; i < ARRAY_LEN(STRINGS); i++) {
-        const char **s = string_at(p, i);
-        if (!lens[i]) {
-            *s = "";
-            continue;
-        }
-        memcpy(to, *s, lens[i]);
-        to[lens[i]] = '\0';
-        *s = to;
-        to += lens[i] + 1;
-    }
-    return p;
+    return decode_pack(p, sizeof(*p), fields, ARRAY_LEN(fields));
 }
 
 /* If the text begins with a report of our launcher (plan/rootcause.h), return it with secrets hidden in its
@@ -453,7 +431,7 @@ static void hide_secrets(struct pod_container *c, bool ended, struct arena *a)
     c->message = text_tail(report ? report : words, ended ? MESSAGE_BYTES : WAIT_MESSAGE_BYTES).p;
 }
 
-static struct pod *decode(const cJSON *object, const struct err *unreadable, struct err *err)
+struct pod *pod_decode(const cJSON *object, const struct err *unreadable, struct err *err)
 {
     cleanup_arena struct arena words = {0};
     struct pod p = {.unreadable = unreadable ? unreadable->msg : ""};
@@ -483,22 +461,7 @@ static struct pod *decode(const cJSON *object, const struct err *unreadable, str
     p.evidence = evidence;
     hide_secrets(&p.training, p.training.state == CONTAINER_TERMINATED, &words);
     hide_secrets(&p.init, p.crashed || p.init.state == CONTAINER_TERMINATED, &words);
-    return pack(&p);
-}
-
-struct pod *pod_decode(const cJSON *object, struct err *err)
-{
-    return decode(object, NULL, err);
-}
-
-struct pod *pod_decode_unreadable(const cJSON *names, const struct err *why, struct err *err)
-{
-    return decode(names, why, err);
-}
-
-void pod_free(struct pod *p)
-{
-    free(p);
+    return pack(&p, &words);
 }
 
 size_t pod_bytes(const struct pod *p)

@@ -34,23 +34,6 @@ static const char *text(const cJSON *node, const char *key, size_t max)
     return s && strlen(s) <= max ? s : "";
 }
 
-/* A block of `size` bytes, copied from `from`, whose strings `fields` point into it. */
-static void *pack(const void *from, size_t size, const char **const *fields, size_t n)
-{
-    size_t bytes = size;
-
-    for (size_t i = 0; i < n; i++)
-        bytes += strlen(*fields[i]) + 1;
-    char *block = memory_must(malloc(bytes));
-    char *to = block + size;
-    for (size_t i = 0; i < n; i++) {
-        size_t len = strlen(*fields[i]) + 1;
-        *fields[i] = memcpy(to, *fields[i], len);
-        to += len;
-    }
-    return memcpy(block, from, size);
-}
-
 /* ---- what Kueue decides from */
 
 cJSON *workload_quantities(const cJSON *resources)
@@ -323,10 +306,10 @@ static struct workload *packed(struct workload *w)
         fields[n++] = &w->conditions[t].reason;
         fields[n++] = &w->conditions[t].message;
     }
-    return pack(w, sizeof(*w), fields, n);
+    return decode_pack(w, sizeof(*w), fields, n);
 }
 
-static struct workload *decode(const cJSON *object, const struct err *unreadable, struct err *err)
+struct workload *workload_decode(const cJSON *object, const struct err *unreadable, struct err *err)
 {
     const cJSON *meta = at(object, "metadata");
     cleanup_arena struct arena a = {0};
@@ -355,21 +338,6 @@ static struct workload *decode(const cJSON *object, const struct err *unreadable
     if (!unreadable && read_admission(at(object, "status"), &a, &w, err) < 0)
         return NULL;
     return packed(&w);
-}
-
-struct workload *workload_decode(const cJSON *object, struct err *err)
-{
-    return decode(object, NULL, err);
-}
-
-struct workload *workload_decode_unreadable(const cJSON *names, const struct err *why, struct err *err)
-{
-    return decode(names, why, err);
-}
-
-void workload_free(struct workload *w)
-{
-    free(w);
 }
 
 /* ---- changes */
@@ -546,11 +514,6 @@ struct queue_setting *queue_setting_decode(const cJSON *object, struct err *err)
     s.node_labels = json_text(at(object, "spec"), "nodeLabels", &a, &long_err);
     s.tolerations = json_text(at(object, "spec"), "tolerations", &a, &long_err);
     s.unreadable = long_err.msg;
-    return pack(&s, sizeof(s),
-                (const char **const[]){&s.name, &s.uid, &s.unreadable, &s.node_labels, &s.tolerations}, 5);
-}
-
-void queue_setting_free(struct queue_setting *s)
-{
-    free(s);
+    const char **const fields[] = {&s.name, &s.uid, &s.unreadable, &s.node_labels, &s.tolerations};
+    return decode_pack(&s, sizeof(s), fields, ARRAY_LEN(fields));
 }
