@@ -15,11 +15,6 @@ struct kube_cache {
     struct reflector *reflector;
 };
 
-static const cJSON *metadata(const cJSON *object)
-{
-    return json_find(object, (const char *[]){"metadata", NULL});
-}
-
 static void report_gone(void *ctx, const struct kube_store_entry *e)
 {
     struct kube_cache *c = ctx;
@@ -79,7 +74,7 @@ static int decode(struct kube_cache *c, const cJSON *object, const struct err *u
 
 static void put(struct kube_cache *c, const cJSON *object, const struct err *unreadable)
 {
-    const cJSON *meta = metadata(object);
+    const cJSON *meta = json_child(object, "metadata");
     const char *ns = json_str(meta, "namespace");
     const char *name = json_str(meta, "name");
     const char *uid = json_str(meta, "uid");
@@ -111,7 +106,7 @@ static void on_upsert(void *ctx, const cJSON *object)
 static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
 {
     struct kube_cache *c = ctx;
-    const cJSON *meta = metadata(names);
+    const cJSON *meta = json_child(names, "metadata");
     const char *ns = json_str(meta, "namespace");
     const char *name = json_str(meta, "name");
     const bool placed = name && (ns || !cJSON_GetObjectItemCaseSensitive(meta, "namespace"));
@@ -131,7 +126,7 @@ static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
 static void on_removed(void *ctx, const cJSON *object)
 {
     struct kube_cache *c = ctx;
-    const cJSON *meta = metadata(object);
+    const cJSON *meta = json_child(object, "metadata");
     const char *uid = json_str(meta, "uid");
     const struct kube_store_entry *old =
         kube_store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));

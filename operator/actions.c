@@ -174,8 +174,7 @@ static void wait_for(struct step *s)
 static bool note_version(struct step *s, const struct kube_reply *reply)
 {
     char *highest = s->as->result.versions[s->act->child];
-    const char *version =
-        json_str(json_find(reply->names, (const char *[]){"metadata", NULL}), "resourceVersion");
+    const char *version = json_str(json_child(reply->names, "metadata"), "resourceVersion");
 
     if (!version)
         return false;
@@ -226,7 +225,7 @@ static void delete_it(struct step *s, const char *uid, const char *version,
  * unreadable. */
 static void judge_unreadable(struct step *s, const struct kube_reply *reply)
 {
-    const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(reply->names, "metadata");
     struct err err = *reply->unreadable;
 
     err_wrap(&err, "%s %s exists and cannot be read", resource_of(s)->kind, s->act->name);
@@ -242,7 +241,7 @@ static void judge_unreadable(struct step *s, const struct kube_reply *reply)
 static void on_existing(void *ctx, struct kube_reply *reply)
 {
     struct step *s = ctx;
-    const char *uid = json_str(json_find(reply->object, (const char *[]){"metadata", NULL}), "uid");
+    const char *uid = json_str(json_child(reply->object, "metadata"), "uid");
     struct err err;
 
     s->call = NULL;
@@ -395,7 +394,7 @@ static void on_group_gone(void *ctx, struct kube_reply *reply)
 static void on_group_found(void *ctx, struct kube_reply *reply)
 {
     struct step *s = ctx;
-    const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(reply->names, "metadata");
     const char *uid = json_str(meta, "uid");
 
     s->call = NULL;
@@ -414,7 +413,7 @@ static void on_group_found(void *ctx, struct kube_reply *reply)
 /* The first pod of a replicaSpec is created alone, so only one has to be deleted again. */
 static void refuse_pod_without_gang(struct step *s, struct kube_reply *reply)
 {
-    const char *uid = json_str(json_find(reply->object, (const char *[]){"metadata", NULL}), "uid");
+    const char *uid = json_str(json_child(reply->object, "metadata"), "uid");
     struct err err;
 
     err_set(&err, ERR_INVALID,
@@ -576,7 +575,7 @@ static bool change(const struct action *act, cJSON *object, int64_t now_ms)
 static void on_got(void *ctx, struct kube_reply *reply)
 {
     struct step *s = ctx;
-    const cJSON *meta = json_find(reply->object, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(reply->object, "metadata");
     const char *uid = json_str(meta, "uid"), *version = json_str(meta, "resourceVersion");
     struct err err;
 

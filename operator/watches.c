@@ -15,7 +15,7 @@ enum { RELIST_SPACING_MS = 60000 };
 /* Only objects controlled by a job are cached: anyone can set labels. */
 static bool is_ours(const cJSON *object)
 {
-    return api_controller_uid(json_find(object, (const char *[]){"metadata", NULL}))[0];
+    return api_controller_uid(json_child(object, "metadata"))[0];
 }
 
 static int decode_job(const cJSON *object, const struct err *unreadable, struct kube_store_entry *ret,

@@ -7,11 +7,6 @@
 
 enum { TROUBLE_BYTES = 512 };
 
-static const cJSON *at(const cJSON *node, const char *a, const char *b)
-{
-    return json_find(node, (const char *[]){a, b, NULL});
-}
-
 /* Read the most important condition that reports a problem; a Service has none. */
 static void read_conditions(const cJSON *status, struct child *c)
 {
@@ -21,7 +16,7 @@ static void read_conditions(const cJSON *status, struct child *c)
     size_t best = ARRAY_LEN(PROBLEMS);
 
     c->trouble = "";
-    cJSON_ArrayForEach(cond, at(status, "conditions", NULL))
+    cJSON_ArrayForEach(cond, json_child(status, "conditions"))
     {
         const char *type = json_str(cond, "type"), *state = json_str(cond, "status");
         const char *message = json_str(cond, "message");
@@ -41,8 +36,8 @@ static void read_conditions(const cJSON *status, struct child *c)
 
 struct child *child_decode(const cJSON *object, const struct err *unreadable, struct err *err)
 {
-    const cJSON *meta = at(object, "metadata", NULL);
-    const char *hash = json_str(at(meta, "annotations", NULL), ANNOTATION_SPEC_HASH);
+    const cJSON *meta = json_child(object, "metadata");
+    const char *hash = json_str(json_child(meta, "annotations"), ANNOTATION_SPEC_HASH);
     struct object_names n;
 
     if (decode_names(meta, "child", &n, err) < 0)
@@ -54,11 +49,11 @@ struct child *child_decode(const cJSON *object, const struct err *unreadable, st
         .owner_uid = api_controller_uid(meta),
         .unreadable = unreadable ? unreadable->msg : "",
         .spec_hash = hash && strlen(hash) <= DECODE_LABEL_BYTES ? hash : "",
-        .replicas = json_i64(at(object, "spec", NULL), "replicas", 1),
-        .available = json_i64(at(object, "status", NULL), "availableReplicas", 0),
+        .replicas = json_i64(json_child(object, "spec"), "replicas", 1),
+        .available = json_i64(json_child(object, "status"), "availableReplicas", 0),
         .deleting = json_str(meta, "deletionTimestamp") != NULL,
     };
-    read_conditions(at(object, "status", NULL), &c);
+    read_conditions(json_child(object, "status"), &c);
     const char **const fields[] = {&c.ns,         &c.name,      &c.uid,    &c.owner_uid,
                                    &c.unreadable, &c.spec_hash, &c.trouble};
     return decode_pack(&c, sizeof(c), fields, ARRAY_LEN(fields));

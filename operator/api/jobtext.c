@@ -56,7 +56,7 @@ static const char *const MANAGER[] = {"managedBy", NULL};
 static void drop_spec(cJSON *view, const cJSON *spec)
 {
     cJSON *rest = view_of(spec, (const char *[]){"managedBy", "runPolicy", NULL});
-    const cJSON *policy = json_find(spec, (const char *[]){"runPolicy", NULL});
+    const cJSON *policy = json_child(spec, "runPolicy");
 
     if (policy && !fits(policy, JOBTEXT_POLICY_BYTES))
         cJSON_ReplaceItemInObjectCaseSensitive(rest, "runPolicy", view_of(policy, MANAGER));
@@ -117,7 +117,7 @@ static int write_text(const cJSON *object, struct buf *text, bool *ret_too_large
 
 static struct jobtext *text_of(const cJSON *object, const struct err *unreadable, struct err *err)
 {
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(object, "metadata");
     cleanup_buf struct buf text = BUF_INIT(SIZE_MAX / 4);
     struct object_names names;
     struct jobtext t = {.unreadable = unreadable ? unreadable->msg : "",
@@ -125,7 +125,7 @@ static struct jobtext *text_of(const cJSON *object, const struct err *unreadable
                         .deleting = json_str(meta, "deletionTimestamp") != NULL,
                         .queued =
                             json_str(cJSON_GetObjectItemCaseSensitive(meta, "labels"), LABEL_QUEUE) != NULL,
-                        .phase = job_phase_of(json_find(object, (const char *[]){"status", NULL}))};
+                        .phase = job_phase_of(json_child(object, "status"))};
 
     if (decode_names(meta, TRAINJOB_KIND, &names, err) < 0)
         return NULL;
@@ -156,20 +156,19 @@ static void keep_manager(const cJSON *from, cJSON *to)
 
 static void keep_managers(const cJSON *names, cJSON *few)
 {
-    const cJSON *spec = json_find(names, (const char *[]){"spec", NULL});
+    const cJSON *spec = json_child(names, "spec");
     cJSON *to = cJSON_AddObjectToObject(few, "spec");
 
     keep_manager(spec, to);
-    keep_manager(json_find(spec, (const char *[]){"runPolicy", NULL}),
-                 cJSON_AddObjectToObject(to, "runPolicy"));
+    keep_manager(json_child(spec, "runPolicy"), cJSON_AddObjectToObject(to, "runPolicy"));
 }
 
 /* Of an unreadable job store only the names, managedBy and deletionTimestamp, also if other parts could be
  * read. */
 static cJSON *few_of(const cJSON *names)
 {
-    const cJSON *meta = json_find(names, (const char *[]){"metadata", NULL});
-    const char *reason = json_str(json_find(names, (const char *[]){"status", NULL}), "reason");
+    const cJSON *meta = json_child(names, "metadata");
+    const char *reason = json_str(json_child(names, "status"), "reason");
     cJSON *few = cJSON_CreateObject();
 
     if (meta && !cJSON_AddItemReferenceToObject(few, "metadata", (cJSON *)(uintptr_t)meta))

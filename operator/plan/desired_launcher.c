@@ -14,22 +14,6 @@ bool desired_launcher_runs(const struct planner *p)
     return p->spec->torchrun.launcher == LAUNCHER_TORCHKEEPER && !p->spec->debug.enabled;
 }
 
-static const cJSON *find(const cJSON *o, const char *a, const char *b)
-{
-    return json_find(o, (const char *[]){a, b, NULL});
-}
-
-/* The member; creates an empty list if it is absent or null. trainjob_check_launcher has refused other types. */
-static cJSON *list_of(cJSON *object, const char *key)
-{
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key);
-
-    if (cJSON_IsArray(list))
-        return list;
-    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
-    return cJSON_AddArrayToObject(object, key);
-}
-
 static void add_mount(cJSON *container, bool read_only)
 {
     cJSON *m = cJSON_CreateObject();
@@ -38,7 +22,7 @@ static void add_mount(cJSON *container, bool read_only)
     cJSON_AddStringToObject(m, "mountPath", TRAINJOB_LAUNCHER_FOLDER);
     if (read_only)
         cJSON_AddBoolToObject(m, "readOnly", true);
-    cJSON_AddItemToArray(list_of(container, "volumeMounts"), m);
+    cJSON_AddItemToArray(desired_array(container, "volumeMounts"), m);
 }
 
 /* For the restricted Pod Security level. The user is the training container's, or else the image's: a policy
@@ -46,9 +30,10 @@ static void add_mount(cJSON *container, bool read_only)
  * container's. */
 static void add_security(const cJSON *spec, const cJSON *training, cJSON *c)
 {
-    const cJSON *of_container = find(training, "securityContext", "runAsUser");
-    const cJSON *user =
-        cJSON_IsNumber(of_container) ? of_container : find(spec, "securityContext", "runAsUser");
+    const cJSON *of_container = json_child(json_child(training, "securityContext"), "runAsUser");
+    const cJSON *user = cJSON_IsNumber(of_container)
+                            ? of_container
+                            : json_child(json_child(spec, "securityContext"), "runAsUser");
     cJSON *s = cJSON_AddObjectToObject(c, "securityContext");
 
     cJSON_AddBoolToObject(s, "allowPrivilegeEscalation", false);
@@ -68,8 +53,8 @@ static void add_resources(const cJSON *training, cJSON *c)
 {
     cJSON *resources = cJSON_AddObjectToObject(c, "resources");
     static const char *const KINDS[] = {"requests", "limits"};
-    const cJSON *limits = find(training, "resources", "limits");
-    bool disk = find(limits, "ephemeral-storage", NULL) != NULL;
+    const cJSON *limits = json_child(json_child(training, "resources"), "limits");
+    bool disk = json_child(limits, "ephemeral-storage") != NULL;
 
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
         cJSON *o = cJSON_AddObjectToObject(resources, KINDS[i]);
@@ -100,9 +85,9 @@ void desired_launcher_add(const struct planner *p, cJSON *spec, cJSON *container
 {
     cJSON *volume = cJSON_CreateObject();
 
-    cJSON_InsertItemInArray(list_of(spec, "initContainers"), 0, init_container(p, spec, container));
+    cJSON_InsertItemInArray(desired_array(spec, "initContainers"), 0, init_container(p, spec, container));
     cJSON_AddStringToObject(volume, "name", TRAINJOB_LAUNCHER_NAME);
     cJSON_AddObjectToObject(volume, "emptyDir");
-    cJSON_AddItemToArray(list_of(spec, "volumes"), volume);
+    cJSON_AddItemToArray(desired_array(spec, "volumes"), volume);
     add_mount(container, true);
 }

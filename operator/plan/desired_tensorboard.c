@@ -6,11 +6,6 @@
 
 enum { NOBODY = 65534 };
 
-static const cJSON *find(const cJSON *o, const char *a, const char *b)
-{
-    return json_find(o, (const char *[]){a, b, NULL});
-}
-
 /* TensorBoard's pods do not count as the job's pods: they have a separate label. Returns the labels. */
 static cJSON *add_selector(struct planner *p, cJSON *parent, const char *key)
 {
@@ -118,9 +113,9 @@ static void add_volumes(struct planner *p, cJSON *pod, cJSON *container)
 /* The training container's user or group, who wrote the logs and can read them. */
 static int64_t inherited_id(struct planner *p, const char *key)
 {
-    const cJSON *spec = find(p->slots[0].spec->template, "spec", NULL);
-    const cJSON *of_pod = find(spec, "securityContext", NULL);
-    const cJSON *of_container = find(trainjob_training_container(spec), "securityContext", NULL);
+    const cJSON *spec = json_child(p->slots[0].spec->template, "spec");
+    const cJSON *of_pod = json_child(spec, "securityContext");
+    const cJSON *of_container = json_child(trainjob_training_container(spec), "securityContext");
 
     return json_i64(of_container, key, json_i64(of_pod, key, NOBODY));
 }
@@ -187,12 +182,12 @@ static cJSON *tensorboard_container(struct planner *p)
 static void add_pod_spec(struct planner *p, cJSON *template, bool with_node)
 {
     static const char *const COPIED[] = {"tolerations", "nodeSelector", "imagePullSecrets"};
-    const cJSON *from = find(p->slots[0].spec->template, "spec", NULL);
+    const cJSON *from = json_child(p->slots[0].spec->template, "spec");
     cJSON *pod = cJSON_AddObjectToObject(template, "spec");
     cJSON *container = tensorboard_container(p);
 
     for (size_t i = 0; i < ARRAY_LEN(COPIED); i++) {
-        const cJSON *m = find(from, COPIED[i], NULL);
+        const cJSON *m = json_child(from, COPIED[i]);
         if (m)
             cJSON_AddItemToObject(pod, COPIED[i], cJSON_Duplicate(m, true));
     }

@@ -257,8 +257,8 @@ static struct workload *own_workload(const cJSON *recorded, const struct trainjo
     if (!cJSON_IsObject(meta))
         return NULL;
     desired_owner(job, meta);
-    desired_set(meta, "name", cJSON_CreateString(queue_workload_name(a, job)));
-    desired_set(meta, "namespace", cJSON_CreateString(job->ns));
+    json_set(meta, "name", cJSON_CreateString(queue_workload_name(a, job)));
+    json_set(meta, "namespace", cJSON_CreateString(job->ns));
     struct workload *w = workload_decode(o, NULL, &err);
     if (w)
         return w;
