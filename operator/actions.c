@@ -5,7 +5,6 @@
 #include "kube/client.h"
 #include "kube/version.h"
 #include "operator/existing.h"
-#include "operator/gangapi.h"
 #include "operator/refusal.h"
 
 #include <stdio.h>
@@ -30,7 +29,7 @@ struct step {
     const struct action *act; /* NULL: this entry is free */
     struct kube_request_run *call;
     bool lenient; /* send with fieldValidation=Ignore */
-    int version;  /* of the API, for a PodGroup (gangapi.h) */
+    int version;  /* of the API, for a PodGroup: see group_api */
 };
 
 struct actions {
@@ -51,6 +50,28 @@ struct actions {
 
 static void run(struct actions *as);
 
+#define PODGROUPS(group, version)                                                                            \
+    {                                                                                                        \
+        group, version, "podgroups", "PodGroup", false                                                       \
+    }
+
+/* PodGroups of this scheduler in the version-th of the API's versions, newest first; NULL: there is no further
+ * one. */
+static const struct kube_resource *group_api(enum gang_scheduler scheduler, int version)
+{
+    enum { VERSIONS_MAX = 3 };
+    static const struct kube_resource APIS[][VERSIONS_MAX] = {
+        [GANG_COSCHEDULING] = {PODGROUPS("scheduling.x-k8s.io", "v1alpha1")},
+        [GANG_VOLCANO] = {PODGROUPS("scheduling.volcano.sh", "v1beta1")},
+        /* No release up to 1.37 serves any of them by default. */
+        [GANG_NATIVE] = {PODGROUPS("scheduling.k8s.io", "v1beta1"),
+                         PODGROUPS("scheduling.k8s.io", "v1alpha3"),
+                         PODGROUPS("scheduling.k8s.io", "v1alpha2")},
+    };
+
+    return version < VERSIONS_MAX && APIS[scheduler][version].plural ? &APIS[scheduler][version] : NULL;
+}
+
 static const struct kube_resource *resource_of(const struct step *s)
 {
     switch (s->act->child) {
@@ -67,7 +88,7 @@ static const struct kube_resource *resource_of(const struct step *s)
     case CHILD_KEY:
         return &KUBE_SECRETS;
     case CHILD_GROUP:
-        return gangapi_resource(s->act->gang, s->version);
+        return group_api(s->act->gang, s->version);
     case CHILD_JOB:
         break;
     }
@@ -345,7 +366,7 @@ static bool lacks_api(const struct kube_reply *reply)
 
 static bool has_next_version(const struct step *s)
 {
-    return gangapi_resource(s->act->gang, s->version + 1);
+    return group_api(s->act->gang, s->version + 1);
 }
 
 static void note_group_version(const struct step *s)
