@@ -82,6 +82,7 @@ static void test_gpu_names(void **state)
         {"'nvidia.com/gpu':8", 8, true},
         {"'nvidia.com/gpu':'2','amd.com/gpu':1", 3, true},
         {"'nvidia.com/gpu.shared':1", 1, true},
+        {"'nvidia.com/gpu':'1k'", 1000, true},
         {"'nvidia.com/mig-1g.5gb':2", 2, true},
         {"'hygon.com/dcu':4", 4, true},
         {"'gpu.intel.com/i915':1,'gpu.intel.com/tiles':2", 1, true},
