@@ -254,16 +254,30 @@ int json_get_i32(const struct json_at *at, const char *key, int32_t min, int32_t
     return 0;
 }
 
+cJSON *json_child(const cJSON *node, const char *key)
+{
+    cJSON *m = cJSON_IsObject(node) ? cJSON_GetObjectItemCaseSensitive(node, key) : NULL;
+
+    return cJSON_IsNull(m) ? NULL : m;
+}
+
 const cJSON *json_find(const cJSON *node, const char *const *keys)
 {
     for (; node && *keys; keys++)
-        node = cJSON_IsObject(node) ? cJSON_GetObjectItemCaseSensitive(node, *keys) : NULL;
+        node = json_child(node, *keys);
     return cJSON_IsNull(node) ? NULL : node;
+}
+
+void json_set(cJSON *object, const char *key, cJSON *value)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    if (value)
+        cJSON_AddItemToObject(object, key, value);
 }
 
 const char *json_str(const cJSON *node, const char *key)
 {
-    const cJSON *m = json_find(node, (const char *[]){key, NULL});
+    const cJSON *m = json_child(node, key);
 
     return cJSON_IsString(m) ? m->valuestring : NULL;
 }
@@ -300,7 +314,7 @@ int64_t json_exact_i64(const cJSON *node, int64_t fallback)
 
 int64_t json_i64(const cJSON *node, const char *key, int64_t fallback)
 {
-    return json_exact_i64(json_find(node, (const char *[]){key, NULL}), fallback);
+    return json_exact_i64(json_child(node, key), fallback);
 }
 
 int json_write_string(const char *s, struct buf *out, struct err *err)

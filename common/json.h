@@ -90,11 +90,15 @@ int json_get_i32(const struct json_at *at, const char *key, int32_t min, int32_t
 /* Lookups without errors, for objects that the API server has validated. For an absent member, or one of
  * another type, they return NULL or the fallback. */
 const cJSON *json_find(const cJSON *node, const char *const *keys); /* keys ends with NULL */
+cJSON *json_child(const cJSON *node, const char *key);
 const char *json_str(const cJSON *node, const char *key);
 int64_t json_i64(const cJSON *node, const char *key, int64_t fallback);
 
 /* json_str of an object's metadata: its name, its uid. */
 const char *json_meta(const cJSON *object, const char *key);
+
+/* Set a member in place of the one that is there; NULL: remove it. `value` then belongs to the object. */
+void json_set(cJSON *object, const char *key, cJSON *value);
 
 /* The first item of a list whose member `key` has this text; NULL: there is none. */
 cJSON *json_item_with(const cJSON *list, const char *key, const char *value);

@@ -58,7 +58,7 @@ static int fill(int code, const char *word, const char *message, size_t len, str
 /* Status.details.retryAfterSeconds, for answers without the header. */
 static int64_t details_retry_ms(const cJSON *status)
 {
-    int64_t s = json_i64(json_find(status, (const char *[]){"details", NULL}), "retryAfterSeconds", 0);
+    int64_t s = json_i64(json_child(status, "details"), "retryAfterSeconds", 0);
 
     return s > 0 && s <= 86400 ? s * 1000 : -1;
 }

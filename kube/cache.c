@@ -15,11 +15,6 @@ struct kube_cache {
     struct reflector *reflector;
 };
 
-static const cJSON *metadata(const cJSON *object)
-{
-    return json_find(object, (const char *[]){"metadata", NULL});
-}
-
 static void report_gone(void *ctx, const struct kube_store_entry *e)
 {
     struct kube_cache *c = ctx;
@@ -40,12 +35,11 @@ static void report_replaced(struct kube_cache *c, const struct kube_store_entry 
 }
 
 static const struct kube_store_entry *store_entry(struct kube_cache *c, const char *ns, const char *name,
-                                                  const char *uid, const struct kube_cache_item *item)
+                                                  const char *uid, const struct kube_store_entry *item)
 {
     if (!item->name)
         return kube_store_put(c->store, ns, name, uid, item->group, item->value);
-    return kube_store_put_view(
-        c->store, &(struct kube_store_entry){item->ns, item->name, item->uid, item->group, item->value});
+    return kube_store_put_view(c->store, item);
 }
 
 static void remove_entry(struct kube_cache *c, const struct kube_store_entry *old)
@@ -66,23 +60,25 @@ static void keep_old(struct kube_cache *c, const struct kube_store_entry *e)
 
 /* KUBE_CACHE_KEEP, KUBE_CACHE_DROP, or -1 with *why set: the object cannot be stored. */
 static int decode(struct kube_cache *c, const cJSON *object, const struct err *unreadable,
-                  struct kube_cache_item *item, struct err *why)
+                  struct kube_store_entry *item, struct err *why)
 {
+    struct err ignored;
+
+    if (!c->o.decode && !unreadable)
+        return KUBE_CACHE_KEEP;
     if (unreadable)
         *why = *unreadable;
-    else if (!c->o.decode)
-        return KUBE_CACHE_KEEP;
-    int rc = unreadable ? -1 : c->o.decode(object, item, why);
-    return rc < 0 && c->o.decode_unreadable ? c->o.decode_unreadable(object, why, item) : rc;
+    int rc = unreadable ? -1 : c->o.decode(object, NULL, item, why);
+    return rc < 0 && c->o.decode ? c->o.decode(object, why, item, &ignored) : rc;
 }
 
 static void put(struct kube_cache *c, const cJSON *object, const struct err *unreadable)
 {
-    const cJSON *meta = metadata(object);
+    const cJSON *meta = json_child(object, "metadata");
     const char *ns = json_str(meta, "namespace");
     const char *name = json_str(meta, "name");
     const char *uid = json_str(meta, "uid");
-    struct kube_cache_item item = {.group = ns};
+    struct kube_store_entry item = {.group = ns};
     struct err why = {0};
     int rc = decode(c, object, unreadable, &item, &why);
     const struct kube_store_entry *old = kube_store_get(c->store, ns, name);
@@ -110,7 +106,7 @@ static void on_upsert(void *ctx, const cJSON *object)
 static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
 {
     struct kube_cache *c = ctx;
-    const cJSON *meta = metadata(names);
+    const cJSON *meta = json_child(names, "metadata");
     const char *ns = json_str(meta, "namespace");
     const char *name = json_str(meta, "name");
     const bool placed = name && (ns || !cJSON_GetObjectItemCaseSensitive(meta, "namespace"));
@@ -130,7 +126,7 @@ static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
 static void on_removed(void *ctx, const cJSON *object)
 {
     struct kube_cache *c = ctx;
-    const cJSON *meta = metadata(object);
+    const cJSON *meta = json_child(object, "metadata");
     const char *uid = json_str(meta, "uid");
     const struct kube_store_entry *old =
         kube_store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));

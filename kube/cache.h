@@ -16,28 +16,19 @@
 
 struct kube_cache;
 
-/* What to store of an object. `decode` gets it with the namespace as its group and no value. */
-struct kube_cache_item {
-    /* Valid as long as the decoded object, or as `value` if `name` is set. NULL: no group. */
-    const char *group;
-    void *value;
-    const char *ns, *name,
-        /* All three or none. If set, they and `group` point into `value` and are not copied. */
-        *uid;
-};
-
 enum { KUBE_CACHE_KEEP = 0, KUBE_CACHE_DROP = 1 };
 
 struct kube_cache_options {
     struct kube_watcher_options watch;
-    /* Fill *ret. KUBE_CACHE_KEEP: store it. KUBE_CACHE_DROP: ignore the object; an entry under its name is removed, as
-     * if its object had been deleted. -1 with *err: the object cannot be read. NULL: store only the names,
-     * grouped by namespace. */
-    int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
-    /* The same for an object that the watcher or `decode` could not read. `names` has at least what skim.h
-     * finds. If this is NULL or returns KUBE_CACHE_DROP or -1, the cache does not store the object, calls
-     * `problem`, and keeps an entry with the same UID. */
-    int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
+    /* Fill *ret, which comes with the namespace as its group. If it sets `name`, it sets also `ns` and `uid`: all strings are
+     * then members of `value` and are not copied. KUBE_CACHE_KEEP: store it. KUBE_CACHE_DROP: ignore the
+     * object; an entry under its name is removed, as if its object had been deleted. -1 with *err: the object
+     * cannot be read. NULL: store only the names, grouped by namespace.
+     * unreadable: NULL, or why the watcher or `decode` itself could not read the object, which then has at least what
+     * skim.h finds. If it returns KUBE_CACHE_DROP or -1 in this case, the cache does not store the object, calls `problem`,
+     * and keeps an entry with the same UID. */
+    int (*decode)(const cJSON *object, const struct err *unreadable, struct kube_store_entry *ret,
+                  struct err *err);
     /* The value may be out of date: only the object's name can be read, or a complete list lacks the object
      * but has an item without a readable name. The entry stays until an event or a list names it. The cache
      * then calls `changed`. May be NULL. */

@@ -25,7 +25,6 @@ struct fairqueue {
     struct hashtable shares; /* by name */
     struct fairqueue_link rings[KINDS];
     struct fairqueue_link later, young; /* by age, the oldest first */
-    size_t n_waiting;
     int out;
     int excused; /* slow items, at most slow_share_max of each share */
 };
@@ -164,12 +163,6 @@ void fairqueue_wait(struct fairqueue *f, struct fairqueue_item *it, bool later, 
     line_up(f, it, later ? LATER : NOW);
     if (later)
         link_append(&f->later, &it->age);
-    f->n_waiting++;
-}
-
-size_t fairqueue_waiting(const struct fairqueue *f)
-{
-    return f->n_waiting;
 }
 
 /* ---- time */
@@ -214,8 +207,9 @@ int64_t fairqueue_due_ms(const struct fairqueue *f)
     const struct fairqueue_limits *l = &f->limits;
     int64_t slow = INT64_MAX;
     int64_t old = INT64_MAX;
+    bool waits = !link_is_empty(&f->rings[NOW]) || !link_is_empty(&f->rings[LATER]);
 
-    if (f->n_waiting && !link_is_empty(&f->young) && l->slow_ms != INT64_MAX)
+    if (waits && !link_is_empty(&f->young) && l->slow_ms != INT64_MAX)
         slow = item_of_age(f->young.next)->since_ms + l->slow_ms;
     if (!link_is_empty(&f->later))
         old = item_of_age(f->later.next)->since_ms + l->later_ms;
@@ -294,11 +288,9 @@ void fairqueue_end(struct fairqueue *f, struct fairqueue_item *it)
     case FAIRQUEUE_LATER:
         link_remove(&it->age);
         leave_line(it, LATER);
-        f->n_waiting--;
         break;
     case FAIRQUEUE_WAITING:
         leave_line(it, NOW);
-        f->n_waiting--;
         break;
     case FAIRQUEUE_OUT:
         link_remove(&it->age);

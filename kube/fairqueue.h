@@ -74,8 +74,6 @@ void fairqueue_end(struct fairqueue *f, struct fairqueue_item *it);             
 /* When to call fairqueue_next again after it returned NULL, if no item ends before. INT64_MAX: never. */
 int64_t fairqueue_due_ms(const struct fairqueue *f);
 
-size_t fairqueue_waiting(const struct fairqueue *f);
-
 /* Whether one more item of this share would wait until an item, of this share or of any, has ended. */
 bool fairqueue_is_full(struct fairqueue *f, const char *share);
 

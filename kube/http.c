@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum {
-    WAITING_MAX = 100000, /* more than any working program has */
     CONNECTIONS_IDLE = HTTP_SLOTS + HTTP_RESERVED,
     COUNTS_MAX = 64,
     /* The API server closes connections that were idle for 90 s (apiserver: pkg/server/secure_serving.go). A request
@@ -190,11 +189,6 @@ static struct kube_transfer *http_start(void *ctx, const struct kube_http_reques
 {
     struct http *h = ctx;
 
-    if (fairqueue_waiting(h->turns) >= WAITING_MAX) {
-        err_set(err, ERR_TRANSIENT, "%s %.100s: %d requests are waiting already", req->method, req->path,
-                WAITING_MAX);
-        return NULL;
-    }
     struct kube_transfer *c = transfer_new(h->loop, &h->endpoint, req, handler, err);
     if (!c)
         return NULL;

@@ -58,14 +58,9 @@ void lease_free(struct lease *l)
     free(l);
 }
 
-static const cJSON *spec_of(const cJSON *object)
-{
-    return json_find(object, (const char *[]){"spec", NULL});
-}
-
 const char *lease_holder(const struct lease *l)
 {
-    const char *holder = json_str(spec_of(l->seen), "holderIdentity");
+    const char *holder = json_str(json_child(l->seen, "spec"), "holderIdentity");
 
     return holder ? holder : "";
 }
@@ -129,14 +124,6 @@ void lease_sent(struct lease *l, int64_t now_ms)
     l->sent_ms = now_ms;
 }
 
-static void put(cJSON *o, const char *key, cJSON *value)
-{
-    if (!value)
-        memory_exhausted();
-    cJSON_DeleteItemFromObjectCaseSensitive(o, key);
-    cJSON_AddItemToObject(o, key, value);
-}
-
 /* Lease times have exactly six digits after the point. */
 static cJSON *micro_time(int64_t wall_ms)
 {
@@ -169,26 +156,26 @@ const char *lease_body(const struct lease *l, int64_t wall_ms, struct arena *a)
     int64_t transitions = json_i64(spec, "leaseTransitions", 0);
 
     if (!cJSON_IsObject(spec)) {
-        put(o, "spec", cJSON_CreateObject());
+        json_set(o, "spec", cJSON_CreateObject());
         spec = cJSON_GetObjectItemCaseSensitive(o, "spec");
     }
-    put(spec, "holderIdentity", cJSON_CreateString(l->releasing ? "" : l->identity));
-    put(spec, "leaseDurationSeconds",
-        cJSON_CreateNumber(l->releasing ? 1 : (double)((l->duration_ms + 999) / 1000)));
-    put(spec, "renewTime", micro_time(wall_ms));
+    json_set(spec, "holderIdentity", cJSON_CreateString(l->releasing ? "" : l->identity));
+    json_set(spec, "leaseDurationSeconds",
+             cJSON_CreateNumber(l->releasing ? 1 : (double)((l->duration_ms + 999) / 1000)));
+    json_set(spec, "renewTime", micro_time(wall_ms));
     if (l->step == LEASE_CREATE || l->releasing || !ours || !json_str(spec, "acquireTime"))
-        put(spec, "acquireTime", micro_time(wall_ms));
+        json_set(spec, "acquireTime", micro_time(wall_ms));
     if (l->step == LEASE_CREATE)
         transitions = 0;
     else if (!l->releasing && !ours && transitions < INT32_MAX)
         transitions++;
-    put(spec, "leaseTransitions", cJSON_CreateNumber((double)transitions));
+    json_set(spec, "leaseTransitions", cJSON_CreateNumber((double)transitions));
     return json_print(o, a);
 }
 
 static void observe(struct lease *l, const cJSON *object, int64_t now_ms)
 {
-    const cJSON *spec = spec_of(object);
+    const cJSON *spec = json_child(object, "spec");
     uint64_t hash = spec ? json_hash(spec) : 0;
 
     if (!l->seen || hash != l->seen_hash)
@@ -208,7 +195,7 @@ static void forget(struct lease *l)
 
 static bool may_be_taken(const struct lease *l, int64_t now_ms)
 {
-    int64_t duration_s = json_i64(spec_of(l->seen), "leaseDurationSeconds", 0);
+    int64_t duration_s = json_i64(json_child(l->seen, "spec"), "leaseDurationSeconds", 0);
 
     if (!lease_holder(l)[0])
         return true;

@@ -1,4 +1,4 @@
-/* reconciler.c - join caches, work queue and reconcile calls. */
+/* reconciler.c - join caches, work queue and reconcile calls; the reconcile of a key: its requests, and the ways to end it. */
 #include "kube/reconciler.h"
 #include "common/memory.h"
 
@@ -12,6 +12,19 @@ struct source {
     uint64_t lists; /* lists begun before this term */
 };
 
+/* The reconcile of one key. */
+struct kube_work {
+    struct kube_reconciler *r;
+    struct kube_work *next, **at;
+    struct workqueue_key key; /* borrowed from the queue until workqueue_done */
+    void *data;
+    void (*free_data)(void *data);
+    void (*answered)(void *ctx, struct kube_work *w, struct kube_reply *reply);
+    struct kube_request_run *run;
+    struct kube_loop_task unsent; /* passes `why` to `answered` */
+    struct err why;
+};
+
 struct kube_reconciler {
     struct kube_loop *loop;
     struct kube_transport transport;
@@ -21,7 +34,7 @@ struct kube_reconciler {
     struct workqueue *queue;
     struct kube_loop_task task;
     struct kube_loop_timer timer;
-    struct kube_works works; /* under way */
+    struct kube_work *works; /* under way */
     bool leads, draining;
     void (*synced)(void *ctx);
     void *synced_ctx;
@@ -110,7 +123,6 @@ struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
     s->cache = kube_cache_new(r->loop, &r->transport,
                               &(struct kube_cache_options){.watch = s->o.watch,
                                                            .decode = source->decode,
-                                                           .decode_unreadable = source->decode_unreadable,
                                                            .unsure = source->unsure,
                                                            .free_value = source->free_value,
                                                            .changed = on_changed,
@@ -158,24 +170,125 @@ const struct kube_cache *kube_reconciler_cache(const struct kube_reconciler *r, 
     return s->cache;
 }
 
+/* ---- works */
+
+static struct kube_work *work_begin(struct kube_reconciler *r, struct workqueue_key key)
+{
+    struct kube_work *w = memory_must(calloc(1, sizeof(*w)));
+
+    *w = (struct kube_work){.r = r, .key = key, .next = r->works, .at = &r->works};
+    if (w->next)
+        w->next->at = &w->next;
+    r->works = w;
+    return w;
+}
+
+static void work_free(struct kube_work *w)
+{
+    *w->at = w->next;
+    if (w->next)
+        w->next->at = w->at;
+    kube_request_cancel(w->run);
+    kube_loop_task_cancel(w->r->loop, &w->unsent);
+    if (w->free_data)
+        w->free_data(w->data);
+    free(w);
+}
+
+static void end(struct kube_work *w)
+{
+    struct kube_reconciler *r = w->r;
+
+    workqueue_done(r->queue, w->key, now(r));
+    work_free(w);
+    wake(r);
+}
+
+const char *kube_work_key(const struct kube_work *w)
+{
+    return w->key.name;
+}
+
+const char *kube_work_ns(const struct kube_work *w)
+{
+    return w->key.ns;
+}
+
+void kube_work_attach(struct kube_work *w, void *data, void (*free_data)(void *data))
+{
+    w->data = data;
+    w->free_data = free_data;
+}
+
+void kube_work_done(struct kube_work *w)
+{
+    workqueue_forget(w->r->queue, w->key);
+    end(w);
+}
+
+void kube_work_after(struct kube_work *w, int64_t delay_ms)
+{
+    workqueue_add_at(w->r->queue, w->key, now(w->r) + (delay_ms > 0 ? delay_ms : 0));
+    kube_work_done(w);
+}
+
+void kube_work_retry(struct kube_work *w, int64_t retry_after_ms)
+{
+    workqueue_retry(w->r->queue, w->key, now(w->r), now(w->r) + retry_after_ms);
+    end(w);
+}
+
+static void answered_by_rule(void *ctx, struct kube_work *w, struct kube_reply *reply)
+{
+    if (!reply->err) {
+        kube_work_done(w);
+        return;
+    }
+    if (reply->err->kind != ERR_CONFLICT)
+        w->r->o.problem(ctx, w->key.name, reply->err);
+    kube_work_retry(w, reply->status.retry_after_ms);
+}
+
+static void on_reply(void *ctx, struct kube_reply *reply)
+{
+    struct kube_work *w = ctx;
+
+    w->run = NULL;
+    w->answered(w->r->o.ctx, w, reply);
+}
+
+static void on_unsent(void *ctx)
+{
+    struct kube_work *w = ctx;
+    struct kube_reply reply = {.status = {.retry_after_ms = -1}, .err = &w->why};
+
+    w->answered(w->r->o.ctx, w, &reply);
+}
+
+void kube_work_send(struct kube_work *w, const struct kube_request *request,
+                    void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply))
+{
+    w->answered = done ? done : answered_by_rule;
+    w->run = kube_request_start(&w->r->transport, request, on_reply, w, &w->why);
+    if (w->run)
+        return;
+    w->unsent = (struct kube_loop_task){.run = on_unsent, .ctx = w};
+    kube_loop_task_add(w->r->loop, &w->unsent);
+}
+
 /* ---- creation, leadership, shutdown */
 
 static void report_drained(struct kube_reconciler *r)
 {
     void (*drained)(void *ctx) = r->drained;
 
-    if (!drained || r->works.n > 0)
+    if (!drained || r->works)
         return;
     r->drained = NULL;
     drained(r->drained_ctx);
 }
 
-static void on_work_ended(void *ctx)
-{
-    wake(ctx);
-}
-
-static void work(void *ctx)
+static void take_keys(void *ctx)
 {
     struct kube_reconciler *r = ctx;
 
@@ -190,7 +303,7 @@ static void work(void *ctx)
         struct workqueue_key key = workqueue_take(r->queue, now(r));
         if (!key.name)
             break;
-        r->o.reconcile(r->o.ctx, kube_works_begin(&r->works, key));
+        r->o.reconcile(r->o.ctx, work_begin(r, key));
     }
     int64_t next = workqueue_next_ms(r->queue);
     if (next <= now(r))
@@ -209,15 +322,8 @@ struct kube_reconciler *kube_reconciler_new(struct kube_loop *l, const struct ku
     r->o = *options;
     r->last_source = &r->sources;
     r->queue = workqueue_new();
-    r->works = (struct kube_works){.loop = l,
-                                   .transport = &r->transport,
-                                   .queue = r->queue,
-                                   .ctx = r->o.ctx,
-                                   .problem = r->o.problem,
-                                   .ended = on_work_ended,
-                                   .owner = r};
-    r->task = (struct kube_loop_task){.run = work, .ctx = r};
-    r->timer = (struct kube_loop_timer){.fire = work, .ctx = r};
+    r->task = (struct kube_loop_task){.run = take_keys, .ctx = r};
+    r->timer = (struct kube_loop_timer){.fire = take_keys, .ctx = r};
     return r;
 }
 
@@ -251,7 +357,8 @@ static void begin_term(struct kube_reconciler *r)
 
 static void end_term(struct kube_reconciler *r)
 {
-    kube_works_free(&r->works);
+    while (r->works)
+        work_free(r->works);
     workqueue_clear(r->queue);
     kube_loop_timer_cancel(r->loop, &r->timer);
     if (r->o.ends)

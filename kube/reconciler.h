@@ -5,7 +5,7 @@
  *                                                               ^                         kube_work_after
  *                                                               '------ back-off -------- kube_work_retry
  *
- * Ownership: borrows loop and transport. It owns its caches, the queue and every struct kube_work (work.h).
+ * Ownership: borrows loop and transport. It owns its caches, the queue and every struct kube_work.
  *            kube_reconciler_free cancels the works in progress without a callback and, if the process leads,
  *            calls `ends`.
  * Units:     monotonic milliseconds.
@@ -18,7 +18,8 @@
 #define TK_KUBE_RECONCILER_H
 
 #include "kube/cache.h"
-#include "kube/work.h"
+#include "kube/client.h"
+#include "kube/workqueue.h"
 
 /* Keys in work at once; the limit per namespace is in workqueue.h. */
 enum {
@@ -28,11 +29,12 @@ enum {
 };
 
 struct kube_reconciler;
+struct kube_work;
 
 struct kube_reconciler_options {
     const char *name; /* label of its metrics; outlives the reconciler */
     void *ctx;
-    /* `reconcile` ends its work exactly once, now or in a later callback (work.h). */
+    /* `reconcile` ends its work exactly once, now or in a later callback. */
     void (*reconcile)(void *ctx, struct kube_work *w);
     /* A term of leadership begins; it ends, after its works were freed. Discard in `ends` what was recorded
      * during the term. May be NULL. */
@@ -56,8 +58,8 @@ struct kube_reconciler_source {
      * needs it. */
     bool spare;
     /* As in cache.h, but `gone` gets the ctx of the reconciler's options. */
-    int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
-    int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
+    int (*decode)(const cJSON *object, const struct err *unreadable, struct kube_store_entry *ret,
+                  struct err *err);
     void (*unsure)(void *value);
     void (*free_value)(void *value);
     void (*gone)(void *ctx, const struct kube_store_entry *e);
@@ -74,6 +76,28 @@ struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
 /* Namespaces are served in turn, see workqueue.h. A `key` of "" is ignored, and so is any key while the
  * process does not lead. */
 void kube_reconciler_add(struct kube_reconciler *r, const char *ns, const char *key);
+
+/* ---- works: the reconcile of one key. `reconcile` or a later callback ends each exactly once, which frees it and the
+ * memory attached to it */
+
+const char *kube_work_key(const struct kube_work *w); /* the key's name */
+const char *kube_work_ns(const struct kube_work *w);
+
+/* Attach memory that is freed with the work, however that ends. Once per work. */
+void kube_work_attach(struct kube_work *w, void *data, void (*free_data)(void *data));
+
+void kube_work_done(struct kube_work *w); /* success: earlier failures are forgotten */
+void kube_work_after(struct kube_work *w,
+                     int64_t delay_ms); /* as kube_work_done, and queue the key again after delay_ms */
+void kube_work_retry(
+    struct kube_work *w,
+    int64_t retry_after_ms); /* failure: queue the key again after its back-off, no sooner than this */
+
+/* Send one request for this key, one at a time. `done` gets the answer, also when the request could not be
+ * sent, and continues the work or ends it. NULL: success is kube_work_done, failure is kube_work_retry;
+ * failures other than conflicts are passed to `problem`. */
+void kube_work_send(struct kube_work *w, const struct kube_request *request,
+                    void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply));
 
 /* ---- leadership and shutdown */
 

@@ -176,7 +176,7 @@ cJSON *skim_take(struct skim *s)
 bool skim_has_names(const cJSON *object)
 {
     static const char *const NAMES[] = {"name", "uid", "resourceVersion"};
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(object, "metadata");
 
     for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
         if (!json_str(meta, NAMES[i]))

@@ -7,7 +7,7 @@
  * Errors:    a request without a complete answer ends with an err: ERR_TIMEOUT, or ERR_TRANSIENT for all else
  *            (connection, TLS). An HTTP error is an answer: see apistatus.h. An answer longer than its
  *            limit is one, too: the response has its first bytes, and `cut`. `start` returns NULL with *err when the
- *            queue is full or the request cannot be set up; `done` is then not called.
+ *            request cannot be set up; `done` is then not called.
  * Order:     callbacks are called from the loop, never from inside `start` or `cancel`; each may start and
  *            cancel transfers. After `done` the transfer no longer exists.
  */

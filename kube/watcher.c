@@ -71,8 +71,8 @@ static int validate_event(const struct kube_resource *r, const cJSON *event, str
                           struct err *err)
 {
     const char *type = json_str(event, "type");
-    const cJSON *object = json_find(event, (const char *[]){"object", NULL});
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
+    const cJSON *object = json_child(event, "object");
+    const cJSON *meta = json_child(object, "metadata");
 
     if (!type || !cJSON_IsObject(object))
         return err_set(err, ERR_INVALID, "expected \"type\" and \"object\"");
@@ -95,7 +95,7 @@ static int validate_event(const struct kube_resource *r, const cJSON *event, str
 static int validate_skimmed_event(const cJSON *event, struct watch_event *ret, struct err *err)
 {
     const char *type = json_str(event, "type");
-    const cJSON *object = json_find(event, (const char *[]){"object", NULL});
+    const cJSON *object = json_child(event, "object");
 
     if (!event)
         return err_set(err, ERR_INVALID, "an incomplete event");
@@ -106,7 +106,7 @@ static int validate_skimmed_event(const cJSON *event, struct watch_event *ret, s
         return err_set(err, ERR_INVALID, "an event of type \"%s\" that cannot be read", type);
     if (!skim_has_names(object))
         return err_set(err, ERR_INVALID, "an object whose name, UID or resourceVersion cannot be read");
-    ret->version = json_str(json_find(object, (const char *[]){"metadata", NULL}), "resourceVersion");
+    ret->version = json_str(json_child(object, "metadata"), "resourceVersion");
     return 0;
 }
 
@@ -115,7 +115,7 @@ static int validate_list(const struct kube_resource *r, const cJSON *list, struc
                          struct err *err)
 {
     const char *kind = json_str(list, "kind");
-    const cJSON *meta = json_find(list, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(list, "metadata");
     const char *version = json_str(meta, "resourceVersion");
     const char *more = json_str(meta, "continue");
     size_t kind_len = strlen(r->kind);

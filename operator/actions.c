@@ -5,7 +5,6 @@
 #include "kube/client.h"
 #include "kube/version.h"
 #include "operator/existing.h"
-#include "operator/gangapi.h"
 #include "operator/refusal.h"
 
 #include <stdio.h>
@@ -30,7 +29,7 @@ struct step {
     const struct action *act; /* NULL: this entry is free */
     struct kube_request_run *call;
     bool lenient; /* send with fieldValidation=Ignore */
-    int version;  /* of the API, for a PodGroup (gangapi.h) */
+    int version;  /* of the API, for a PodGroup: see group_api */
 };
 
 struct actions {
@@ -51,6 +50,28 @@ struct actions {
 
 static void run(struct actions *as);
 
+#define PODGROUPS(group, version)                                                                            \
+    {                                                                                                        \
+        group, version, "podgroups", "PodGroup", false                                                       \
+    }
+
+/* PodGroups of this scheduler in the version-th of the API's versions, newest first; NULL: there is no further
+ * one. */
+static const struct kube_resource *group_api(enum gang_scheduler scheduler, int version)
+{
+    enum { VERSIONS_MAX = 3 };
+    static const struct kube_resource APIS[][VERSIONS_MAX] = {
+        [GANG_COSCHEDULING] = {PODGROUPS("scheduling.x-k8s.io", "v1alpha1")},
+        [GANG_VOLCANO] = {PODGROUPS("scheduling.volcano.sh", "v1beta1")},
+        /* No release up to 1.37 serves any of them by default. */
+        [GANG_NATIVE] = {PODGROUPS("scheduling.k8s.io", "v1beta1"),
+                         PODGROUPS("scheduling.k8s.io", "v1alpha3"),
+                         PODGROUPS("scheduling.k8s.io", "v1alpha2")},
+    };
+
+    return version < VERSIONS_MAX && APIS[scheduler][version].plural ? &APIS[scheduler][version] : NULL;
+}
+
 static const struct kube_resource *resource_of(const struct step *s)
 {
     switch (s->act->child) {
@@ -67,7 +88,7 @@ static const struct kube_resource *resource_of(const struct step *s)
     case CHILD_KEY:
         return &KUBE_SECRETS;
     case CHILD_GROUP:
-        return gangapi_resource(s->act->gang, s->version);
+        return group_api(s->act->gang, s->version);
     case CHILD_JOB:
         break;
     }
@@ -174,8 +195,7 @@ static void wait_for(struct step *s)
 static bool note_version(struct step *s, const struct kube_reply *reply)
 {
     char *highest = s->as->result.versions[s->act->child];
-    const char *version =
-        json_str(json_find(reply->names, (const char *[]){"metadata", NULL}), "resourceVersion");
+    const char *version = json_str(json_child(reply->names, "metadata"), "resourceVersion");
 
     if (!version)
         return false;
@@ -226,7 +246,7 @@ static void delete_it(struct step *s, const char *uid, const char *version,
  * unreadable. */
 static void judge_unreadable(struct step *s, const struct kube_reply *reply)
 {
-    const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(reply->names, "metadata");
     struct err err = *reply->unreadable;
 
     err_wrap(&err, "%s %s exists and cannot be read", resource_of(s)->kind, s->act->name);
@@ -242,7 +262,7 @@ static void judge_unreadable(struct step *s, const struct kube_reply *reply)
 static void on_existing(void *ctx, struct kube_reply *reply)
 {
     struct step *s = ctx;
-    const char *uid = json_str(json_find(reply->object, (const char *[]){"metadata", NULL}), "uid");
+    const char *uid = json_str(json_child(reply->object, "metadata"), "uid");
     struct err err;
 
     s->call = NULL;
@@ -346,7 +366,7 @@ static bool lacks_api(const struct kube_reply *reply)
 
 static bool has_next_version(const struct step *s)
 {
-    return gangapi_resource(s->act->gang, s->version + 1);
+    return group_api(s->act->gang, s->version + 1);
 }
 
 static void note_group_version(const struct step *s)
@@ -395,7 +415,7 @@ static void on_group_gone(void *ctx, struct kube_reply *reply)
 static void on_group_found(void *ctx, struct kube_reply *reply)
 {
     struct step *s = ctx;
-    const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(reply->names, "metadata");
     const char *uid = json_str(meta, "uid");
 
     s->call = NULL;
@@ -414,7 +434,7 @@ static void on_group_found(void *ctx, struct kube_reply *reply)
 /* The first pod of a replicaSpec is created alone, so only one has to be deleted again. */
 static void refuse_pod_without_gang(struct step *s, struct kube_reply *reply)
 {
-    const char *uid = json_str(json_find(reply->object, (const char *[]){"metadata", NULL}), "uid");
+    const char *uid = json_str(json_child(reply->object, "metadata"), "uid");
     struct err err;
 
     err_set(&err, ERR_INVALID,
@@ -576,7 +596,7 @@ static bool change(const struct action *act, cJSON *object, int64_t now_ms)
 static void on_got(void *ctx, struct kube_reply *reply)
 {
     struct step *s = ctx;
-    const cJSON *meta = json_find(reply->object, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(reply->object, "metadata");
     const char *uid = json_str(meta, "uid"), *version = json_str(meta, "resourceVersion");
     struct err err;
 

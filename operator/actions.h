@@ -52,7 +52,7 @@ struct actions_target {
     /* actions_result.ignored of this generation was reported: send creates with fieldValidation=Ignore. */
     bool ignored_reported;
     int64_t now_ms;      /* Unix time */
-    int *native_version; /* gangapi.h: the version of native PodGroups that answered last */
+    int *native_version; /* the version of native PodGroups that answered last: see group_api */
 };
 
 struct actions;

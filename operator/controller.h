@@ -10,13 +10,19 @@
 #define TK_OPERATOR_CONTROLLER_H
 
 #include "common/log.h"
+#include "kube/histogram.h"
 #include "kube/recorder.h"
-#include "operator/latency.h"
 #include "operator/poller.h"
 #include "operator/queues.h"
 #include "operator/watches.h"
 
 struct controller;
+
+/* Of the latency histograms, from 0.1 s to an hour. */
+static const struct histogram_bound LATENCY_BOUNDS[] = {
+    {100, "0.1"},    {250, "0.25"},   {500, "0.5"},      {1000, "1"},       {2500, "2.5"},
+    {5000, "5"},     {10000, "10"},   {30000, "30"},     {60000, "60"},     {120000, "120"},
+    {300000, "300"}, {600000, "600"}, {1800000, "1800"}, {3600000, "3600"}, HISTOGRAM_INF};
 
 struct controller_options {
     const char *ns;                /* NULL: all namespaces */

@@ -43,10 +43,10 @@ static bool is_of_namesake(const cJSON *meta, const char *job)
 {
     const cJSON *ref;
 
-    cJSON_ArrayForEach(ref, json_find(meta, (const char *[]){"ownerReferences", NULL}))
+    cJSON_ArrayForEach(ref, json_child(meta, "ownerReferences"))
     {
         const char *version = json_str(ref, "apiVersion");
-        if (cJSON_IsTrue(json_find(ref, (const char *[]){"controller", NULL})))
+        if (cJSON_IsTrue(json_child(ref, "controller")))
             return is(ref, "kind", TRAINJOB_KIND) && is(ref, "name", job) && version &&
                    strncmp(version, TRAINJOB_GROUP "/", strlen(TRAINJOB_GROUP "/")) == 0;
     }
@@ -60,7 +60,7 @@ static bool covers(const cJSON *there, const cJSON *wanted)
 
     cJSON_ArrayForEach(m, wanted)
     {
-        const cJSON *have = json_find(there, (const char *[]){m->string, NULL});
+        const cJSON *have = json_child(there, m->string);
         if (cJSON_IsObject(m) ? !covers(have, m) : !cJSON_Compare(have, m, true))
             return false;
     }
@@ -70,7 +70,7 @@ static bool covers(const cJSON *there, const cJSON *wanted)
 enum existing existing_judge(const struct action *act, const cJSON *there, const char *job,
                              const char *job_uid)
 {
-    const cJSON *meta = json_find(there, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(there, "metadata");
     struct err err;
 
     if (json_str(meta, "deletionTimestamp"))

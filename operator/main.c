@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LEASE_NAME "torchkeeper-operator"
-
 struct program {
     struct options options;
     struct log log;
@@ -33,7 +31,7 @@ static void on_news(void *ctx, enum kube_manager_news news, const char *detail)
     };
     const struct program *p = ctx;
     bool started = news == KUBE_MANAGER_STARTED;
-    const char *ns = p->options.ns ? p->options.ns : "(all)";
+    const char *ns = p->options.controller.ns ? p->options.controller.ns : "(all)";
 
     log_line(&p->log, LINES[news].level, LINES[news].msg,
              (const char *[]){LINES[news].field, detail, "version", started ? PTJ_VERSION : NULL, "namespace",
@@ -50,38 +48,19 @@ static void on_metrics(void *ctx, struct buf *out)
 
 static int serve(struct program *p, struct kube_config *config, struct err *err)
 {
-    const struct options *o = &p->options;
-    cleanup_kube_manager struct kube_manager *m =
-        kube_manager_new(config,
-                         &(struct kube_manager_options){.name = "ptj-operator",
-                                                        .version = PTJ_VERSION,
-                                                        .lease = o->leader_elect ? LEASE_NAME : NULL,
-                                                        .lease_ns = o->leader_elect_ns,
-                                                        .lease_ms = o->lease_duration_s * 1000,
-                                                        .metrics_address = o->metrics_address,
-                                                        .probe_address = o->health_address,
-                                                        .ctx = p,
-                                                        .report = on_news,
-                                                        .metrics = on_metrics},
-                         err);
+    struct controller_options *options = &p->options.controller;
 
+    p->options.manager.version = PTJ_VERSION;
+    p->options.manager.ctx = p;
+    p->options.manager.report = on_news;
+    p->options.manager.metrics = on_metrics;
+    cleanup_kube_manager struct kube_manager *m = kube_manager_new(config, &p->options.manager, err);
     if (!m)
         return -1;
-    const struct controller_options options = {.ns = o->ns,
-                                               .tensorboard_image =
-                                                   o->tensorboard ? o->tensorboard_image : NULL,
-                                               .launcher_image = o->launcher_image,
-                                               .guards = {.isolate = o->isolate_jobs,
-                                                          .operator_ns = kube_manager_namespace(m),
-                                                          .scraper_ns = o->scraper_ns},
-                                               .gangs = {.scheduler = (enum gang_scheduler)o->gang_scheduler,
-                                                         .scheduler_name = o->gang_scheduler_name,
-                                                         .start_deadline_s = o->gang_start_deadline_s},
-                                               .job_keys = o->job_keys,
-                                               .kueue = (enum queues_use)o->kueue,
-                                               .seed = kube_manager_seed()};
+    options->guards.operator_ns = kube_manager_namespace(m);
+    options->seed = kube_manager_seed();
     cleanup_controller struct controller *c = controller_new(kube_manager_loop(m), kube_manager_transport(m),
-                                                             kube_manager_recorder(m), &p->log, &options);
+                                                             kube_manager_recorder(m), &p->log, options);
     p->manager = m;
     p->controller = c;
     kube_manager_add(m, controller_reconciler(c));
@@ -108,7 +87,7 @@ int main(int argc, char **argv)
         puts("ptj-operator (Torchkeeper) " PTJ_VERSION);
         return 0;
     }
-    p.log.level = (enum log_level)p.options.log_level;
+    p.log.level = p.options.log_level;
     if (kube_config_find(&config, &p.options.api, &err) < 0 || serve(&p, &config, &err) < 0) {
         log_line(&p.log, LOG_ERROR, "cannot run", (const char *[]){"error", err.msg, NULL});
         return 1;

@@ -5,6 +5,7 @@
 #include "operator/api/pod.h"
 
 #define DEFAULT_TENSORBOARD_IMAGE "localhost/torchkeeper/tensorboard:dev"
+#define LEASE_NAME "torchkeeper-operator"
 #define DEFAULT_LAUNCHER_IMAGE "localhost/torchkeeper/launcher:dev"
 
 static const char HELP_HEAD[] =
@@ -73,7 +74,7 @@ static const char *const kueue_words[] = {"off", "auto", "on", NULL};
 #define AT(field) offsetof(struct options, field)
 
 const struct option_row options_rows[] = {
-    {"namespace", 0, "NAME", set_namespace, AT(ns),
+    {"namespace", 0, "NAME", set_namespace, AT(controller.ns),
      .help = "Only jobs of this namespace (default: all namespaces)."},
     {"server", 0, "URL", set_file, AT(api.server),
      .help = "The API server, outside a cluster: https://HOST:PORT, or of this machine itself "
@@ -82,14 +83,14 @@ const struct option_row options_rows[] = {
      .help = "The authority of its certificate (default: the system's)."},
     {"token-file", 0, "FILE", set_file, AT(api.token_file),
      .help = "Who the operator is. It reads both files again every minute (default: it sends no token)."},
-    {"metrics-bind-address", 0, "ADDR", option_text, AT(metrics_address),
+    {"metrics-bind-address", 0, "ADDR", option_text, AT(manager.metrics_address),
      .help = "The address of /metrics; 0 turns it off (default :8080)."},
-    {"health-probe-bind-address", 0, "ADDR", option_text, AT(health_address),
+    {"health-probe-bind-address", 0, "ADDR", option_text, AT(manager.probe_address),
      .help = "The address of /healthz and /readyz; 0 turns them off (default :8081)."},
     {"leader-elect", 0, "BOOL", option_bool, AT(leader_elect), .optional = true,
      .help = "Work only while holding the Lease torchkeeper-operator, so that several may run (default "
              "true)."},
-    {"leader-elect-namespace", 0, "NAME", set_namespace, AT(leader_elect_ns),
+    {"leader-elect-namespace", 0, "NAME", set_namespace, AT(manager.lease_ns),
      .help = "The namespace of that Lease (default: POD_NAMESPACE, else the pod's own, else default)."},
     {"leader-elect-lease-duration", 0, "S", option_integer, AT(lease_duration_s), 2, 3600,
      .help = "An operator that leads and did not renew the Lease for so many seconds is replaced by another "
@@ -98,30 +99,31 @@ const struct option_row options_rows[] = {
      .help = "Make TensorBoards. With false the operator needs no permission for Deployments, and reports "
              "Disabled for "
              "jobs with a tensorboardSpec (default true)."},
-    {"tensorboard-image", 0, "IMAGE", set_image, AT(tensorboard_image),
+    {"tensorboard-image", 0, "IMAGE", set_image, AT(controller.tensorboard_image),
      .help = "For jobs whose tensorboardSpec names none (default " DEFAULT_TENSORBOARD_IMAGE ")."},
-    {"launcher-image", 0, "IMAGE", set_image, AT(launcher_image),
+    {"launcher-image", 0, "IMAGE", set_image, AT(controller.launcher_image),
      .help = "For jobs with torchrunConfig.launcher Torchkeeper (default " DEFAULT_LAUNCHER_IMAGE ")."},
-    {"isolate-jobs", 0, "BOOL", option_bool, AT(isolate_jobs), .optional = true,
+    {"isolate-jobs", 0, "BOOL", option_bool, AT(controller.guards.isolate), .optional = true,
      .help = "Give each job a NetworkPolicy that lets in its own pods only, and to port 29402 this "
              "operator's (default true)."},
-    {"scraper-namespace", 0, "NAME", set_namespace, AT(scraper_ns),
+    {"scraper-namespace", 0, "NAME", set_namespace, AT(controller.guards.scraper_ns),
      .help = "The pods of this namespace may reach port 29402, too (default: none)."},
-    {"job-keys", 0, "BOOL", option_bool, AT(job_keys), .optional = true,
+    {"job-keys", 0, "BOOL", option_bool, AT(controller.job_keys), .optional = true,
      .help = "Give each job of several nodes with torchrun a random key in a Secret, by which its launchers "
              "know each other (default true)."},
-    {"kueue", 0, "WHEN", option_choice, AT(kueue), QUEUES_OFF, .words = kueue_words,
+    {"kueue", 0, "WHEN", option_choice, AT(controller.kueue), QUEUES_OFF, .words = kueue_words,
      .help = "Jobs with the label kueue.x-k8s.io/queue-name wait until Kueue admits them: off, auto (where "
              "the API server serves Kueue's Workloads) or on (default auto)."},
-    {"gang-scheduler", 0, "NAME", option_choice, AT(gang_scheduler), GANG_NONE, .words = gang_schedulers,
+    {"gang-scheduler", 0, "NAME", option_choice, AT(controller.gangs.scheduler), GANG_NONE,
+     .words = gang_schedulers,
      .help = "Start all pods of a job together: give each attempt a PodGroup of coscheduling, volcano, or "
              "Kubernetes itself (native), or none. Jobs that name another scheduler or PodGroup get none "
              "(default none)."},
-    {"gang-scheduler-name", 0, "NAME", set_file, AT(gang_scheduler_name),
+    {"gang-scheduler-name", 0, "NAME", set_file, AT(controller.gangs.scheduler_name),
      .help = "The schedulerName of these pods (default scheduler-plugins-scheduler with coscheduling, "
              "volcano with "
              "volcano)."},
-    {"gang-start-deadline", 0, "S", option_integer, AT(gang_start_deadline_s), 0, 86400,
+    {"gang-start-deadline", 0, "S", option_integer, AT(controller.gangs.start_deadline_s), 0, 86400,
      .help = "Without a gang scheduler, jobs that each hold a part of the nodes can wait for each other. A "
              "job of "
              "several pods, one of which is Unschedulable, gives up its nodes after S to 2 S seconds and "
@@ -152,17 +154,16 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
     int rc;
 
     *o = (struct options){
-        .metrics_address = ":8080",
-        .health_address = ":8081",
-        .tensorboard_image = DEFAULT_TENSORBOARD_IMAGE,
-        .launcher_image = DEFAULT_LAUNCHER_IMAGE,
+        .controller = {.tensorboard_image = DEFAULT_TENSORBOARD_IMAGE,
+                       .launcher_image = DEFAULT_LAUNCHER_IMAGE,
+                       .guards.isolate = true,
+                       .job_keys = true,
+                       .kueue = QUEUES_AUTO},
+        .manager = {.name = "ptj-operator", .metrics_address = ":8080", .probe_address = ":8081"},
         .leader_elect = true,
-        .isolate_jobs = true,
-        .job_keys = true,
         .tensorboard = true,
         .lease_duration_s = 15,
         .log_level = LOG_INFO,
-        .kueue = QUEUES_AUTO,
     };
     while ((rc = options_next(&r, &given, err)) > 0) {
         if (!given.row)
@@ -170,7 +171,10 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         if (option_set(&given, o, err) < 0)
             return -1;
     }
-    if (rc == 0 && !o->gang_scheduler_name)
-        o->gang_scheduler_name = SCHEDULER_NAMES[o->gang_scheduler];
+    if (!o->controller.gangs.scheduler_name)
+        o->controller.gangs.scheduler_name = SCHEDULER_NAMES[o->controller.gangs.scheduler];
+    o->controller.tensorboard_image = o->tensorboard ? o->controller.tensorboard_image : NULL;
+    o->manager.lease = o->leader_elect ? LEASE_NAME : NULL;
+    o->manager.lease_ms = o->lease_duration_s * 1000;
     return rc;
 }

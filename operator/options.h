@@ -6,30 +6,18 @@
 #ifndef TK_OPERATOR_OPTIONS_H
 #define TK_OPERATOR_OPTIONS_H
 
-#include "common/cleanup.h"
-#include "common/err.h"
-#include "common/log.h"
 #include "common/options.h"
 #include "kube/auth/config.h"
-#include "operator/queues.h"
+#include "kube/manager.h"
+#include "operator/controller.h"
 
 struct options {
-    const char *ns; /* NULL: all namespaces */
-    const char *metrics_address;
-    const char *health_address;
-    struct kube_config_given api; /* without a server: the pod's service account */
-    const char *tensorboard_image;
-    const char *launcher_image;
-    const char *scraper_ns;          /* NULL: none */
-    const char *leader_elect_ns;     /* NULL: the pod's namespace, or "default" */
-    int64_t lease_duration_s;        /* others wait so long after the last renewal */
-    const char *gang_scheduler_name; /* NULL: the scheduler's usual one */
-    int64_t gang_start_deadline_s;
-    int gang_scheduler; /* enum gang_scheduler */
-    int kueue;          /* enum queues_use */
-    int log_level;      /* enum log_level */
-    bool leader_elect;
-    bool isolate_jobs, job_keys, tensorboard;
+    struct controller_options controller; /* except the seed and the operator's own namespace */
+    struct kube_manager_options manager;  /* except the callbacks */
+    struct kube_config_given api;         /* without a server: the pod's service account */
+    int64_t lease_duration_s;             /* others wait so long after the last renewal */
+    enum log_level log_level;
+    bool leader_elect, tensorboard;
     bool help, version;
 };
 

@@ -89,7 +89,7 @@ static void on_answer(void *ctx, struct kube_reply *reply)
     p->call = NULL;
     p->asked->due_ms = p->asked->asked_ms + (reply->object ? PLACES_EVERY_MS : REST_MS);
     if (reply->object)
-        report(p, json_find(reply->object, (const char *[]){"items", NULL}));
+        report(p, json_child(reply->object, "items"));
     else if (reply->err && reply->err->kind != ERR_NOT_FOUND)
         p->rest_until_ms = now_ms + REST_MS;
     set_timer(p);

@@ -38,7 +38,7 @@ static void on_answer(void *ctx, struct kube_reply *reply)
 {
     struct queues *q = ctx;
     bool missing = reply->err && reply->err->kind == ERR_NOT_FOUND;
-    const cJSON *list = json_find(reply->object, (const char *[]){"resources", NULL});
+    const cJSON *list = json_child(reply->object, "resources");
 
     q->call = NULL;
     if (missing || reply->object)

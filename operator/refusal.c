@@ -36,7 +36,7 @@ static const char *put_path(char *out, const cJSON *at, const char *path)
             const char *name = json_str(at, "name");
             text_add(out, TEXT_BYTES, "%s", name ? name : key);
         } else {
-            at = n ? json_find(at, (const char *[]){key, NULL}) : at;
+            at = n ? json_child(at, key) : at;
             text_add(out, TEXT_BYTES, "%s", key);
         }
         path += n;

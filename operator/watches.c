@@ -12,106 +12,73 @@ enum { RELIST_SPACING_MS = 60000 };
 /* The error of an entry that may be out of date: its job is frozen. */
 #define UNSURE "its name, UID or owner cannot be read in the API server's answer"
 
-static int keep_job(struct jobtext *job, struct kube_cache_item *ret)
-{
-    if (!job)
-        return -1;
-    *ret = (struct kube_cache_item){job->uid, job, job->ns, job->name, job->uid};
-    return KUBE_CACHE_KEEP;
-}
-
-static int keep_pod(struct pod *pod, struct kube_cache_item *ret)
-{
-    if (!pod)
-        return -1;
-    *ret = (struct kube_cache_item){pod->owner_uid, pod, pod->ns, pod->name, pod->uid};
-    return KUBE_CACHE_KEEP;
-}
-
-static int keep_child(struct child *child, struct kube_cache_item *ret)
-{
-    if (!child)
-        return -1;
-    *ret = (struct kube_cache_item){child->owner_uid, child, child->ns, child->name, child->uid};
-    return KUBE_CACHE_KEEP;
-}
-
 /* Only objects controlled by a job are cached: anyone can set labels. */
 static bool is_ours(const cJSON *object)
 {
-    return api_controller_uid(json_find(object, (const char *[]){"metadata", NULL}))[0];
+    return api_controller_uid(json_child(object, "metadata"))[0];
 }
 
-static int decode_job(const cJSON *object, struct kube_cache_item *ret, struct err *err)
+static int decode_job(const cJSON *object, const struct err *unreadable, struct kube_store_entry *ret,
+                      struct err *err)
 {
-    return keep_job(jobtext_new(object, err), ret);
-}
+    struct jobtext *job = jobtext_new(object, unreadable, err);
 
-static int decode_pod(const cJSON *object, struct kube_cache_item *ret, struct err *err)
-{
-    return is_ours(object) ? keep_pod(pod_decode(object, err), ret) : KUBE_CACHE_DROP;
-}
-
-static int decode_child(const cJSON *object, struct kube_cache_item *ret, struct err *err)
-{
-    return is_ours(object) ? keep_child(child_decode(object, err), ret) : KUBE_CACHE_DROP;
-}
-
-static int keep_workload(struct workload *w, struct kube_cache_item *ret)
-{
-    if (!w)
+    if (!job)
         return -1;
-    *ret = (struct kube_cache_item){w->owner_uid, w, w->ns, w->name, w->uid};
+    *ret = (struct kube_store_entry){job->ns, job->name, job->uid, job->uid, job};
     return KUBE_CACHE_KEEP;
 }
 
-static int decode_workload(const cJSON *object, struct kube_cache_item *ret, struct err *err)
+static int decode_pod(const cJSON *object, const struct err *unreadable, struct kube_store_entry *ret,
+                      struct err *err)
 {
-    return is_ours(object) ? keep_workload(workload_decode(object, err), ret) : KUBE_CACHE_DROP;
+    if (!is_ours(object))
+        return KUBE_CACHE_DROP;
+    struct pod *pod = pod_decode(object, unreadable, err);
+    if (!pod)
+        return -1;
+    *ret = (struct kube_store_entry){pod->ns, pod->name, pod->uid, pod->owner_uid, pod};
+    return KUBE_CACHE_KEEP;
 }
 
-static int unreadable_workload(const cJSON *names, const struct err *why, struct kube_cache_item *ret)
+static int decode_child(const cJSON *object, const struct err *unreadable, struct kube_store_entry *ret,
+                        struct err *err)
 {
-    struct err ignored;
+    if (!is_ours(object))
+        return KUBE_CACHE_DROP;
+    struct child *child = child_decode(object, unreadable, err);
+    if (!child)
+        return -1;
+    *ret = (struct kube_store_entry){child->ns, child->name, child->uid, child->owner_uid, child};
+    return KUBE_CACHE_KEEP;
+}
 
-    return is_ours(names) ? keep_workload(workload_decode_unreadable(names, why, &ignored), ret)
-                          : KUBE_CACHE_DROP;
+static int decode_workload(const cJSON *object, const struct err *unreadable, struct kube_store_entry *ret,
+                           struct err *err)
+{
+    if (!is_ours(object))
+        return KUBE_CACHE_DROP;
+    struct workload *w = workload_decode(object, unreadable, err);
+    if (!w)
+        return -1;
+    *ret = (struct kube_store_entry){w->ns, w->name, w->uid, w->owner_uid, w};
+    return KUBE_CACHE_KEEP;
+}
+
+static int decode_setting(const cJSON *object, const struct err *unreadable, struct kube_store_entry *ret,
+                          struct err *err)
+{
+    struct queue_setting *s = unreadable ? NULL : queue_setting_decode(object, err);
+
+    if (!s)
+        return -1;
+    *ret = (struct kube_store_entry){"", s->name, s->uid, "", s};
+    return KUBE_CACHE_KEEP;
 }
 
 static void unsure_workload(void *value)
 {
     ((struct workload *)value)->unreadable = UNSURE;
-}
-
-static int decode_setting(const cJSON *object, struct kube_cache_item *ret, struct err *err)
-{
-    struct queue_setting *s = queue_setting_decode(object, err);
-
-    if (!s)
-        return -1;
-    *ret = (struct kube_cache_item){"", s, "", s->name, s->uid};
-    return KUBE_CACHE_KEEP;
-}
-
-static int unreadable_job(const cJSON *names, const struct err *why, struct kube_cache_item *ret)
-{
-    struct err ignored;
-
-    return keep_job(jobtext_new_unreadable(names, why, &ignored), ret);
-}
-
-static int unreadable_pod(const cJSON *names, const struct err *why, struct kube_cache_item *ret)
-{
-    struct err ignored;
-
-    return is_ours(names) ? keep_pod(pod_decode_unreadable(names, why, &ignored), ret) : KUBE_CACHE_DROP;
-}
-
-static int unreadable_child(const cJSON *names, const struct err *why, struct kube_cache_item *ret)
-{
-    struct err ignored;
-
-    return is_ours(names) ? keep_child(child_decode_unreadable(names, why, &ignored), ret) : KUBE_CACHE_DROP;
 }
 
 static void unsure_job(void *value)
@@ -129,21 +96,6 @@ static void unsure_child(void *value)
     ((struct child *)value)->unreadable = UNSURE;
 }
 
-static void free_job(void *value)
-{
-    jobtext_free(value);
-}
-
-static void free_pod(void *value)
-{
-    pod_free(value);
-}
-
-static void free_child(void *value)
-{
-    child_free(value);
-}
-
 static size_t bytes_of_pod(const void *value)
 {
     return pod_bytes(value);
@@ -156,26 +108,22 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
     const struct kube_reconciler_source sources[CHILD_KINDS] = {
         [CHILD_POD] = {.watch.resource = KUBE_PODS,
                        .decode = decode_pod,
-                       .decode_unreadable = unreadable_pod,
                        .unsure = unsure_pod,
-                       .free_value = free_pod},
+                       .free_value = free},
         [CHILD_SERVICE] = {.watch.resource = KUBE_SERVICES,
                            .decode = decode_child,
-                           .decode_unreadable = unreadable_child,
                            .unsure = unsure_child,
-                           .free_value = free_child},
+                           .free_value = free},
         [CHILD_DEPLOYMENT] = {.watch.resource = KUBE_DEPLOYMENTS,
                               .spare = true,
                               .listed = deployments_listed,
                               .decode = decode_child,
-                              .decode_unreadable = unreadable_child,
                               .unsure = unsure_child,
-                              .free_value = free_child},
+                              .free_value = free},
         [CHILD_JOB] = {.watch.resource = TRAINJOBS,
                        .decode = decode_job,
-                       .decode_unreadable = unreadable_job,
                        .unsure = unsure_job,
-                       .free_value = free_job,
+                       .free_value = free,
                        .gone = job_gone},
     };
 
@@ -207,7 +155,6 @@ void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char
                                                                   .spare = true,
                                                                   .listed = listed,
                                                                   .decode = decode_workload,
-                                                                  .decode_unreadable = unreadable_workload,
                                                                   .unsure = unsure_workload,
                                                                   .free_value = free});
     for (int i = 0; i < QUEUE_SETTINGS; i++)

@@ -280,14 +280,14 @@ static void on_pod(void *ctx, const cJSON *object)
     struct follow *f = ctx;
     const struct follow_options *o = f->options;
     struct err err;
-    struct pod *pod = pod_decode(object, &err);
+    struct pod *pod = pod_decode(object, NULL, &err);
 
     if (pod && o->ranks.n && !strcmp(pod->owner_uid, f->job->uid) &&
         ranks_check_order(&f->job->spec, object, &err) < 0)
         end_with(f, &err);
     else if (pod && take_container(f, object, pod))
         see_pod(f, pod);
-    pod_free(pod);
+    free(pod);
 }
 
 static void on_pod_gone(void *ctx, const cJSON *object)

@@ -53,13 +53,13 @@ static void pending(struct answer *w, const struct why_facts *f, struct arena *a
     cJSON_ArrayForEach(object, f->pods)
     {
         struct err ignored;
-        struct pod *p = pod_decode(object, &ignored);
+        struct pod *p = pod_decode(object, NULL, &ignored);
         if (p && !w->detail[0] && !strcmp(p->owner_uid, f->job->uid) && !pod_is_running(p) && !pod_ended(p))
             w->detail = arena_printf(a, "pod %s%s%s: %s", p->name, p->node[0] ? " on node " : "", p->node,
                                      p->training.reason[0] ? p->training.reason
                                      : p->node[0]          ? "its containers are being started"
                                                            : "waits for a node");
-        pod_free(p);
+        free(p);
     }
     w->summary = arena_printf(a, "%s for %s: the pods are being started, %s run so far",
                               st->phase == JOB_NONE ? "New" : job_phase_name(st->phase),

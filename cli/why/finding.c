@@ -166,7 +166,7 @@ static struct finding of_pods(const struct why_facts *f, struct arena *a)
     cJSON_ArrayForEach(object, f->pods)
     {
         struct err ignored;
-        struct pod *pod = pod_decode(object, &ignored);
+        struct pod *pod = pod_decode(object, NULL, &ignored);
         if (!pod)
             continue;
         const struct finding g = finding_of_pod(f, pod, object, a);
@@ -174,7 +174,7 @@ static struct finding of_pods(const struct why_facts *f, struct arena *a)
             best = g;
         else if (g.kind == WHY_WAITING && g.kind == best.kind && same_text(best.reason, g.reason))
             best.others++;
-        pod_free(pod);
+        free(pod);
     }
     return best;
 }

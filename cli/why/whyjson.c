@@ -88,10 +88,10 @@ static void put_pods(cJSON *o, const struct why_facts *f, const struct yaml_tree
     cJSON_ArrayForEach(object, f->pods)
     {
         struct err ignored;
-        struct pod *pod = pod_decode(object, &ignored);
+        struct pod *pod = pod_decode(object, NULL, &ignored);
         if (pod && same_text(pod->owner_uid, f->job->uid))
             cJSON_AddItemToArray(list, pod_json(f, causes, pod, object, a));
-        pod_free(pod);
+        free(pod);
     }
 }
 

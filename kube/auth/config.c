@@ -9,15 +9,60 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_BYTES = 4096, NAMESPACE_MAX_BYTES = 256, REREAD_MS = 60000 };
+enum { PATH_BYTES = 4096, NAMESPACE_MAX_BYTES = 256, REREAD_MS = 60000, SECRET_MAX_BYTES = 1 << 20 };
+
+static void wipe(struct buf *b)
+{
+    if (b->data)
+        explicit_bzero(b->data, b->cap);
+    buf_release(b);
+}
+
+#define cleanup_wipe __attribute__((cleanup(wipe)))
+
+static void credential_release(struct kube_credential *s)
+{
+    wipe(&s->bytes);
+    free(s->file);
+    *s = (struct kube_credential){0};
+}
+
+int kube_credential_from_file(struct kube_credential *s, const char *path, struct err *err)
+{
+    cleanup_wipe struct buf bytes = BUF_INIT(SECRET_MAX_BYTES);
+
+    if (fs_read(path, &bytes, err) < 0)
+        return -1;
+    if (!bytes.len)
+        return err_set(err, ERR_INVALID, "%s: empty", path);
+    credential_release(s);
+    *s = (struct kube_credential){bytes, memory_strdup(path)};
+    bytes = (struct buf){0};
+    return 0;
+}
+
+/* Remove trailing white space, and refuse bytes that are not printable, which could end an HTTP header. */
+static int check_token(struct kube_credential *s, struct err *err)
+{
+    struct buf *b = &s->bytes;
+
+    while (b->len && strchr(" \t\r\n", b->data[b->len - 1]))
+        b->data[--b->len] = '\0';
+    if (!b->len)
+        return err_set(err, ERR_INVALID, "token: empty");
+    for (size_t i = 0; i < b->len; i++)
+        if (b->data[i] <= ' ' || b->data[i] > '~')
+            return err_set(err, ERR_INVALID, "token: byte %zu is not a printable character", i);
+    return 0;
+}
 
 void kube_config_release(struct kube_config *c)
 {
     free(c->server);
     free(c->socket);
     free(c->namespace_name);
-    kube_credential_release(&c->ca);
-    kube_credential_release(&c->token);
+    credential_release(&c->ca);
+    credential_release(&c->token);
     *c = (struct kube_config){0};
 }
 
@@ -35,7 +80,7 @@ static int read_token(struct kube_credential *s, const char *path, struct err *e
 {
     if (kube_credential_from_file(s, path, err) < 0)
         return -1;
-    return kube_credential_check_token(s, err) < 0 ? err_wrap(err, "%s", path) : 0;
+    return check_token(s, err) < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
 static int read_account(struct kube_config *c, const char *dir, struct err *err)
@@ -123,10 +168,10 @@ static bool reread(struct kube_credential *s,
     struct err ignored;
 
     if (!s->file || read(&fresh, s->file, &ignored) < 0 || same_secret(s, &fresh)) {
-        kube_credential_release(&fresh);
+        credential_release(&fresh);
         return false;
     }
-    kube_credential_release(s);
+    credential_release(s);
     *s = fresh;
     return true;
 }

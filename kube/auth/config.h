@@ -1,21 +1,32 @@
 /* config.h - the API server's address and our credentials: a pod's service account, or the options of the
  * command line.
  *
- * Ownership: kube_config_release frees all; a zeroed struct is a valid empty one.
+ * Ownership: kube_config_release frees all and wipes the credentials; a zeroed struct is a valid empty one.
  * Units:     monotonic milliseconds.
- * Errors:    ERR_NOT_FOUND (not in a pod, no such file), ERR_INVALID (names the variable, option or file). *c
+ * Errors:    ERR_NOT_FOUND (not in a pod, no such file), ERR_INVALID (names the variable, option or file; a file
+ *            is empty, or over 1 MiB), ERR_FATAL (reading). Messages never contain the bytes of a credential. *c
  *            is untouched on failure.
  */
 #ifndef TK_KUBE_AUTH_CONFIG_H
 #define TK_KUBE_AUTH_CONFIG_H
 
-#include "kube/auth/credential.h"
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Where a pod finds its service account. */
 #define KUBE_SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+
+/* A credential in memory, read from a file that may be replaced at any time. */
+struct kube_credential {
+    struct buf bytes; /* len 0: not set */
+    char *file;       /* NULL: none */
+};
+
+int kube_credential_from_file(struct kube_credential *s, const char *path, struct err *err) MUST_CHECK;
 
 struct kube_config {
     char *server;                 /* "https://host:port", possibly with a path, never with a trailing slash */

@@ -18,11 +18,14 @@ struct app {
 };
 
 /* Of our ConfigMaps we store the text of the count. Of pods we store only the names. */
-static int count_decode(const cJSON *map, struct kube_cache_item *ret, struct err *err)
+static int count_decode(const cJSON *map, const struct err *unreadable, struct kube_store_entry *ret,
+                        struct err *err)
 {
     const char *count = cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(map, "data"), "count"));
 
     (void)err;
+    if (unreadable)
+        return -1;
     ret->value = strdup(count ? count : "");
     return 0;
 }

@@ -1,9 +1,11 @@
 /* decode.c - decode JSON objects strictly: closed sets of members and of words, errors with paths. */
 #include "operator/api/decode.h"
 #include "common/clock.h"
+#include "common/memory.h"
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int find_word(const char *const *words, const char *s)
@@ -152,6 +154,22 @@ int decode_strings(const struct json_at *at, const char *key, int max_items, siz
     *ret = out;
     *ret_n = n;
     return 0;
+}
+
+void *decode_pack(const void *from, size_t size, const char **const *fields, size_t n)
+{
+    size_t bytes = size;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += *fields[i][0] ? strlen(*fields[i]) + 1 : 0;
+    char *block = memory_must(malloc(bytes));
+    char *to = block + size;
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(*fields[i]) + 1;
+        *fields[i] = len > 1 ? memcpy(to, *fields[i], len) : "";
+        to += len > 1 ? len : 0;
+    }
+    return memcpy(block, from, size);
 }
 
 int64_t decode_instant(const cJSON *node, const char *key)

@@ -58,6 +58,10 @@ int decode_text(const struct json_at *at, const char *key, size_t max_bytes, con
 int decode_strings(const struct json_at *at, const char *key, int max_items, size_t max_bytes,
                    struct arena *a, const char *const **ret, int *ret_n, struct err *err) MUST_CHECK;
 
+/* A copy of the struct `from` in one block of memory together with the strings that `fields` point to, which are members of
+ * it. They change to those of the copy. Free it with free(). */
+void *decode_pack(const void *from, size_t size, const char **const *fields, size_t n);
+
 /* A member with a time, as milliseconds since 1970. 0: there is none, or it is no RFC 3339. */
 int64_t decode_instant(const cJSON *node, const char *key);
 

@@ -29,15 +29,10 @@ static int64_t *count_at(struct jobprogress *p, size_t i)
     return (int64_t *)(void *)((char *)p + COUNTS[i].at);
 }
 
-static const cJSON *member(const cJSON *node, const char *key)
-{
-    return json_find(node, (const char *[]){key, NULL});
-}
-
 /* NAN: no number, or one outside the range of a double, such as 1e400. */
 static double number(const cJSON *node, const char *key)
 {
-    const cJSON *m = member(node, key);
+    const cJSON *m = json_child(node, key);
 
     return cJSON_IsNumber(m) && isfinite(m->valuedouble) ? m->valuedouble : NAN;
 }
@@ -143,6 +138,6 @@ enum jobprogress_verdict jobprogress_answer(struct sv text, const char *job_uid,
     if (strcmp(job, contract_job_mark(job_uid)) != 0 || of != attempt)
         return JOBPROGRESS_OTHERS;
     jobprogress_decode(doc, &ret->progress);
-    read_straggler(member(doc, "straggler"), ret);
+    read_straggler(json_child(doc, "straggler"), ret);
     return JOBPROGRESS_OK;
 }

@@ -55,7 +55,7 @@ static int32_t small(const cJSON *node, const char *key, int32_t fallback)
 
 static const cJSON *list(const cJSON *node, const char *key)
 {
-    const cJSON *l = json_find(node, (const char *[]){key, NULL});
+    const cJSON *l = json_child(node, key);
 
     return cJSON_IsArray(l) ? l : NULL;
 }
@@ -137,7 +137,7 @@ static void read_failure(const cJSON *node, struct arena *a, struct failure *f)
 
 static void read_failures(const cJSON *node, struct arena *a, struct jobstatus *s)
 {
-    const cJSON *last = json_find(node, (const char *[]){"lastFailure", NULL});
+    const cJSON *last = json_child(node, "lastFailure");
     const cJSON *all = list(node, "failures");
     const cJSON *f;
 
@@ -163,7 +163,7 @@ static void read_avoided(const cJSON *node, struct arena *a, struct jobstatus *s
     cJSON_ArrayForEach(item, list(node, "avoidedNodes"))
     {
         struct avoided_node n = {text(item, "node", a), decode_instant(item, "since"),
-                                 cJSON_IsTrue(json_find(item, (const char *[]){"dropped", NULL}))};
+                                 cJSON_IsTrue(json_child(item, "dropped"))};
         if (n.node && s->n_avoided < JOBSTATUS_AVOIDED_MAX)
             s->avoided[s->n_avoided++] = n;
     }
@@ -211,7 +211,7 @@ static void read_tasks(const cJSON *node, struct arena *a, struct jobstatus *s)
 
 void jobstatus_decode(const cJSON *node, struct arena *a, struct jobstatus *s)
 {
-    const cJSON *tb = json_find(node, (const char *[]){"tensorboard", NULL});
+    const cJSON *tb = json_child(node, "tensorboard");
 
     *s = (struct jobstatus){0};
     s->phase = job_phase_of(node);
@@ -235,10 +235,10 @@ void jobstatus_decode(const cJSON *node, struct arena *a, struct jobstatus *s)
     read_failures(node, a, s);
     read_avoided(node, a, s);
     read_tasks(node, a, s);
-    jobprogress_decode(json_find(node, (const char *[]){"progress", NULL}), &s->progress);
+    jobprogress_decode(json_child(node, "progress"), &s->progress);
     if (cJSON_IsObject(tb)) {
         s->tensorboard.present = true;
-        s->tensorboard.ready = cJSON_IsTrue(json_find(tb, (const char *[]){"ready", NULL}));
+        s->tensorboard.ready = cJSON_IsTrue(json_child(tb, "ready"));
         s->tensorboard.reason = text(tb, "reason", a);
         s->tensorboard.service = text(tb, "service", a);
         s->tensorboard.note = text(tb, "note", a);

@@ -26,37 +26,6 @@ static cJSON *view_of(const cJSON *object, const char *const *keys)
     return view;
 }
 
-static char *add_text(char **to, const char *s, size_t len)
-{
-    char *at = memcpy(*to, s, len);
-
-    at[len] = '\0';
-    *to += len + 1;
-    return at;
-}
-
-static struct jobtext *pack(const struct jobtext *from)
-{
-    const char *const texts[] = {from->ns, from->name, from->uid, from->resource_version, from->unreadable};
-    size_t bytes = sizeof(*from) + from->json_len + 1;
-    const char *copies[ARRAY_LEN(texts)];
-
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        bytes += strlen(texts[i]) + 1;
-    struct jobtext *t = memory_must(malloc(bytes));
-    char *to = (char *)(t + 1);
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        copies[i] = add_text(&to, texts[i], strlen(texts[i]));
-    *t = *from;
-    t->ns = copies[0];
-    t->name = copies[1];
-    t->uid = copies[2];
-    t->resource_version = copies[3];
-    t->unreadable = copies[4];
-    t->json = add_text(&to, from->json, from->json_len);
-    return t;
-}
-
 /* The length as the API server encodes it: Go escapes characters that are special in HTML. */
 static size_t served_bytes(const struct buf *text)
 {
@@ -87,7 +56,7 @@ static const char *const MANAGER[] = {"managedBy", NULL};
 static void drop_spec(cJSON *view, const cJSON *spec)
 {
     cJSON *rest = view_of(spec, (const char *[]){"managedBy", "runPolicy", NULL});
-    const cJSON *policy = json_find(spec, (const char *[]){"runPolicy", NULL});
+    const cJSON *policy = json_child(spec, "runPolicy");
 
     if (policy && !fits(policy, JOBTEXT_POLICY_BYTES))
         cJSON_ReplaceItemInObjectCaseSensitive(rest, "runPolicy", view_of(policy, MANAGER));
@@ -148,7 +117,7 @@ static int write_text(const cJSON *object, struct buf *text, bool *ret_too_large
 
 static struct jobtext *text_of(const cJSON *object, const struct err *unreadable, struct err *err)
 {
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(object, "metadata");
     cleanup_buf struct buf text = BUF_INIT(SIZE_MAX / 4);
     struct object_names names;
     struct jobtext t = {.unreadable = unreadable ? unreadable->msg : "",
@@ -156,7 +125,7 @@ static struct jobtext *text_of(const cJSON *object, const struct err *unreadable
                         .deleting = json_str(meta, "deletionTimestamp") != NULL,
                         .queued =
                             json_str(cJSON_GetObjectItemCaseSensitive(meta, "labels"), LABEL_QUEUE) != NULL,
-                        .phase = job_phase_of(json_find(object, (const char *[]){"status", NULL}))};
+                        .phase = job_phase_of(json_child(object, "status"))};
 
     if (decode_names(meta, TRAINJOB_KIND, &names, err) < 0)
         return NULL;
@@ -172,12 +141,8 @@ static struct jobtext *text_of(const cJSON *object, const struct err *unreadable
     t.resource_version = names.version;
     t.json = buf_str(&text);
     t.json_len = text.len;
-    return pack(&t);
-}
-
-struct jobtext *jobtext_new(const cJSON *object, struct err *err)
-{
-    return text_of(object, NULL, err);
+    const char **const fields[] = {&t.ns, &t.name, &t.uid, &t.resource_version, &t.unreadable, &t.json};
+    return decode_pack(&t, sizeof(t), fields, ARRAY_LEN(fields));
 }
 
 /* A managedBy that is too long becomes "?", so that the job still counts as another controller's. */
@@ -191,33 +156,34 @@ static void keep_manager(const cJSON *from, cJSON *to)
 
 static void keep_managers(const cJSON *names, cJSON *few)
 {
-    const cJSON *spec = json_find(names, (const char *[]){"spec", NULL});
+    const cJSON *spec = json_child(names, "spec");
     cJSON *to = cJSON_AddObjectToObject(few, "spec");
 
     keep_manager(spec, to);
-    keep_manager(json_find(spec, (const char *[]){"runPolicy", NULL}),
-                 cJSON_AddObjectToObject(to, "runPolicy"));
+    keep_manager(json_child(spec, "runPolicy"), cJSON_AddObjectToObject(to, "runPolicy"));
 }
 
 /* Of an unreadable job store only the names, managedBy and deletionTimestamp, also if other parts could be
  * read. */
-struct jobtext *jobtext_new_unreadable(const cJSON *names, const struct err *why, struct err *err)
+static cJSON *few_of(const cJSON *names)
 {
-    const cJSON *meta = json_find(names, (const char *[]){"metadata", NULL});
-    const char *reason = json_str(json_find(names, (const char *[]){"status", NULL}), "reason");
-    cleanup_json cJSON *few = cJSON_CreateObject();
+    const cJSON *meta = json_child(names, "metadata");
+    const char *reason = json_str(json_child(names, "status"), "reason");
+    cJSON *few = cJSON_CreateObject();
 
     if (meta && !cJSON_AddItemReferenceToObject(few, "metadata", (cJSON *)(uintptr_t)meta))
         memory_exhausted();
     keep_managers(names, few);
     if (reason && strlen(reason) <= DECODE_REASON_BYTES)
         cJSON_AddStringToObject(cJSON_AddObjectToObject(few, "status"), "reason", reason);
-    return text_of(few, why, err);
+    return few;
 }
 
-void jobtext_free(struct jobtext *t)
+struct jobtext *jobtext_new(const cJSON *object, const struct err *unreadable, struct err *err)
 {
-    free(t);
+    cleanup_json cJSON *few = unreadable ? few_of(object) : NULL;
+
+    return text_of(few ? few : object, unreadable, err);
 }
 
 struct trainjob *jobtext_decode(const struct jobtext *t, struct err *err)

@@ -1,7 +1,7 @@
 /* jobtext.h - a PyTorchTrainingJob in the cache: its names, and the rest as JSON text. That needs a few KiB.
  * A decoded job needs about ten times as much, so each reconcile decodes it and frees it.
  *
- * Ownership: one block of memory, freed by jobtext_free. Strings point into it.
+ * Ownership: one block of memory, freed by free(). Strings point into it.
  * Errors:    ERR_INVALID when the object has no usable metadata, or its status is larger than the operator
  *            can have written.
  */
@@ -33,10 +33,8 @@ struct jobtext {
     bool too_large; /* the spec is over the limit: it counts as invalid, and only runPolicy is stored */
 };
 
-/* `object` is borrowed for the call. */
-struct jobtext *jobtext_new(const cJSON *object, struct err *err) MUST_CHECK;
-struct jobtext *jobtext_new_unreadable(const cJSON *names, const struct err *why, struct err *err) MUST_CHECK;
-void jobtext_free(struct jobtext *t);
+/* `object` is borrowed for the call. unreadable: NULL, or why it has only names. */
+struct jobtext *jobtext_new(const cJSON *object, const struct err *unreadable, struct err *err) MUST_CHECK;
 
 /* Decode the job. It borrows nothing from the text. */
 struct trainjob *jobtext_decode(const struct jobtext *t, struct err *err) MUST_CHECK;

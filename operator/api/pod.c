@@ -62,11 +62,6 @@ static const char *or_empty(const char *s)
     return s ? s : "";
 }
 
-static const cJSON *member(const cJSON *node, const char *key)
-{
-    return json_find(node, (const char *[]){key, NULL});
-}
-
 static int32_t label_number(const cJSON *labels, const char *key, int32_t max, int32_t fallback)
 {
     const char *s = json_str(labels, key);
@@ -88,9 +83,9 @@ const char *api_controller_uid(const cJSON *metadata)
 {
     const cJSON *ref;
 
-    cJSON_ArrayForEach(ref, member(metadata, "ownerReferences"))
+    cJSON_ArrayForEach(ref, json_child(metadata, "ownerReferences"))
     {
-        if (!cJSON_IsTrue(member(ref, "controller")))
+        if (!cJSON_IsTrue(json_child(ref, "controller")))
             continue;
         const char *uid = or_empty(json_str(ref, "uid"));
         return is_our_kind(ref) && strlen(uid) <= DECODE_UID_BYTES ? uid : "";
@@ -115,7 +110,7 @@ bool pod_has_native_group(const cJSON *object)
 
 static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
 {
-    const cJSON *labels = member(meta, "labels");
+    const cJSON *labels = json_child(meta, "labels");
     struct object_names names;
 
     if (decode_names(meta, "Pod", &names, err) < 0)
@@ -134,8 +129,8 @@ static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
     p->deletion_ms = decode_instant(meta, "deletionTimestamp");
     p->gang = read_gang(labels);
     p->forced = p->deletion_ms && json_i64(meta, "deletionGracePeriodSeconds", 30) == 0;
-    p->avoids = json_str(member(meta, "annotations"), ANNOTATION_AVOIDED_NODES) != NULL;
-    p->finalizer = or_empty(cJSON_GetStringValue(cJSON_GetArrayItem(member(meta, "finalizers"), 0)));
+    p->avoids = json_str(json_child(meta, "annotations"), ANNOTATION_AVOIDED_NODES) != NULL;
+    p->finalizer = or_empty(cJSON_GetStringValue(cJSON_GetArrayItem(json_child(meta, "finalizers"), 0)));
     return 0;
 }
 
@@ -167,13 +162,14 @@ static void read_unplaced(const cJSON *spec, const cJSON *status, struct pod *p)
     const cJSON *claim;
 
     set_unplaced(p, UNPLACED_SCHEDULER, json_str(spec, "schedulerName"));
-    cJSON_ArrayForEach(claim, member(spec, "resourceClaims"))
+    cJSON_ArrayForEach(claim, json_child(spec, "resourceClaims"))
     {
         const char *from = json_str(claim, "resourceClaimTemplateName");
-        if (!json_item_with(member(status, "resourceClaimStatuses"), "name", json_str(claim, "name")))
+        if (!json_item_with(json_child(status, "resourceClaimStatuses"), "name", json_str(claim, "name")))
             set_unplaced(p, UNPLACED_CLAIM, from);
     }
-    set_unplaced(p, UNPLACED_GATE, json_str(cJSON_GetArrayItem(member(spec, "schedulingGates"), 0), "name"));
+    set_unplaced(p, UNPLACED_GATE,
+                 json_str(cJSON_GetArrayItem(json_child(spec, "schedulingGates"), 0), "name"));
 }
 
 static void read_scheduled(const cJSON *condition, const char *state, const char *reason, struct pod *p)
@@ -190,7 +186,7 @@ static void read_conditions(const cJSON *status, struct pod *p)
 {
     const cJSON *c;
 
-    cJSON_ArrayForEach(c, member(status, "conditions"))
+    cJSON_ArrayForEach(c, json_child(status, "conditions"))
     {
         const char *type = or_empty(json_str(c, "type"));
         const char *state = or_empty(json_str(c, "status"));
@@ -217,15 +213,15 @@ static const cJSON *how_it_ended(const cJSON *terminated)
 
 static void read_container(const cJSON *status, struct pod_container *c)
 {
-    const cJSON *state = member(status, "state");
-    const cJSON *waiting = member(state, "waiting");
-    const cJSON *ended = how_it_ended(member(state, "terminated"));
+    const cJSON *state = json_child(status, "state");
+    const cJSON *waiting = json_child(state, "waiting");
+    const cJSON *ended = how_it_ended(json_child(state, "terminated"));
     const cJSON *what = ended ? ended : waiting;
 
-    c->state = ended                      ? CONTAINER_TERMINATED
-               : waiting                  ? CONTAINER_WAITING
-               : member(state, "running") ? CONTAINER_RUNNING
-                                          : CONTAINER_NONE;
+    c->state = ended                          ? CONTAINER_TERMINATED
+               : waiting                      ? CONTAINER_WAITING
+               : json_child(state, "running") ? CONTAINER_RUNNING
+                                              : CONTAINER_NONE;
     c->reason = or_empty(json_str(what, "reason"));
     c->message = text_tail(or_empty(json_str(what, "message")), KUBELET_BYTES).p;
     c->exit_code = (int32_t)json_i64(ended, "exitCode", 0);
@@ -259,7 +255,7 @@ static bool is_awaited(const struct pod_container *c, bool sidecar, const cJSON 
     if (p->training.state == CONTAINER_RUNNING)
         return false;
     if (c->state == CONTAINER_RUNNING)
-        return !sidecar || cJSON_IsFalse(member(status, "started"));
+        return !sidecar || cJSON_IsFalse(json_child(status, "started"));
     return c->state == CONTAINER_WAITING ||
            (c->state == CONTAINER_TERMINATED && sidecar && p->phase == POD_PENDING);
 }
@@ -270,7 +266,7 @@ static void read_init_containers(const cJSON *object, const cJSON *status, struc
     const cJSON *c;
     const cJSON *specs = json_find(object, (const char *[]){"spec", "initContainers", NULL});
 
-    cJSON_ArrayForEach(c, member(status, "initContainerStatuses"))
+    cJSON_ArrayForEach(c, json_child(status, "initContainerStatuses"))
     {
         struct pod_container init = {.name = or_empty(json_str(c, "name"))};
         read_container(c, &init);
@@ -293,15 +289,15 @@ const cJSON *pod_training_container(const cJSON *object)
 {
     const cJSON *annotations = json_find(object, (const char *[]){"metadata", "annotations", NULL});
     const char *named = json_str(annotations, ANNOTATION_TRAINING_CONTAINER);
-    const cJSON *spec = member(object, "spec");
-    const cJSON *c = json_item_with(member(spec, "containers"), "name", named);
+    const cJSON *spec = json_child(object, "spec");
+    const cJSON *c = json_item_with(json_child(spec, "containers"), "name", named);
 
     return c ? c : trainjob_training_container(spec);
 }
 
 bool pod_has_env(const cJSON *container, const char *name)
 {
-    return json_item_with(member(container, "env"), "name", name);
+    return json_item_with(json_child(container, "env"), "name", name);
 }
 
 /* containerStatuses are sorted by name, not in the order of the spec: find ours by name. Fills `working`, cut
@@ -315,7 +311,7 @@ static void read_containers(const cJSON *object, const cJSON *status, struct pod
 
     p->training.name = or_empty(json_str(pod_training_container(object), "name"));
     p->keyed = pod_has_env(pod_training_container(object), CONTRACT_ENV_JOB_KEY);
-    cJSON_ArrayForEach(c, member(status, "containerStatuses"))
+    cJSON_ArrayForEach(c, json_child(status, "containerStatuses"))
     {
         struct pod_container read = {.name = or_empty(json_str(c, "name"))};
         read_container(c, &read);
@@ -371,46 +367,24 @@ static void read_evidence(const cJSON *status, const struct pod *p, char out[sta
     if (p->phase != POD_FAILED && !p->deletion_ms &&
         (p->training.state != CONTAINER_TERMINATED || p->training.exit_code == 0))
         return;
-    read_ends(member(status, "containerStatuses"), out);
-    read_ends(member(status, "initContainerStatuses"), out);
-    cJSON_ArrayForEach(c, member(status, "conditions"))
+    read_ends(json_child(status, "containerStatuses"), out);
+    read_ends(json_child(status, "initContainerStatuses"), out);
+    cJSON_ArrayForEach(c, json_child(status, "conditions"))
         add_evidence(out, "p", or_empty(json_str(c, "type")), or_empty(json_str(c, "status")));
 }
 
-static const char **string_at(struct pod *p, size_t i)
+/* Keep the strings within their limits. */
+static struct pod *pack(struct pod *p, struct arena *a)
 {
-    return (const char **)(void *)((char *)p + STRINGS[i].at);
-}
-
-/* Copy into one block: the struct, then its strings. */
-static struct pod *pack(struct pod *from)
-{
-    size_t lens[ARRAY_LEN(STRINGS)];
-    size_t bytes = sizeof(*from);
+    const char **fields[ARRAY_LEN(STRINGS)];
 
     for (size_t i = 0; i < ARRAY_LEN(STRINGS); i++) {
-        const char **s = string_at(from, i);
+        const char **s = fields[i] = (const char **)(void *)((char *)p + STRINGS[i].at);
         *s = or_empty(*s);
-        lens[i] = STRINGS[i].cut ? text_head(*s, STRINGS[i].max) : strlen(*s);
-        if (lens[i] > STRINGS[i].max)
-            lens[i] = 0;
-        bytes += lens[i] ? lens[i] + 1 : 0;
+        if (strlen(*s) > STRINGS[i].max)
+            *s = STRINGS[i].cut ? arena_strndup(a, *s, text_head(*s, STRINGS[i].max)) : "";
     }
-    struct pod *p = memory_must(malloc(bytes));
-    *p = *from;
-    char *to = (char *)(p + 1);
-    for (size_t i = 0; i < ARRAY_LEN(STRINGS); i++) {
-        const char **s = string_at(p, i);
-        if (!lens[i]) {
-            *s = "";
-            continue;
-        }
-        memcpy(to, *s, lens[i]);
-        to[lens[i]] = '\0';
-        *s = to;
-        to += lens[i] + 1;
-    }
-    return p;
+    return decode_pack(p, sizeof(*p), fields, ARRAY_LEN(fields));
 }
 
 /* If the text begins with a report of our launcher (plan/rootcause.h), return it with secrets hidden in its
@@ -453,22 +427,22 @@ static void hide_secrets(struct pod_container *c, bool ended, struct arena *a)
     c->message = text_tail(report ? report : words, ended ? MESSAGE_BYTES : WAIT_MESSAGE_BYTES).p;
 }
 
-static struct pod *decode(const cJSON *object, const struct err *unreadable, struct err *err)
+struct pod *pod_decode(const cJSON *object, const struct err *unreadable, struct err *err)
 {
     cleanup_arena struct arena words = {0};
     struct pod p = {.unreadable = unreadable ? unreadable->msg : ""};
-    const cJSON *status = member(object, "status");
+    const cJSON *status = json_child(object, "status");
     char working[WORKING_BYTES + 1] = "";
     char evidence[EVIDENCE_BYTES + 1] = "";
 
-    if (read_metadata(member(object, "metadata"), &p, err) < 0)
+    if (read_metadata(json_child(object, "metadata"), &p, err) < 0)
         return NULL;
     if (p.gang == GANG_NATIVE && !unreadable && !pod_has_native_group(object))
         p.attempt = -1; /* started without the others of its attempt */
-    p.node = or_empty(json_str(member(object, "spec"), "nodeName"));
+    p.node = or_empty(json_str(json_child(object, "spec"), "nodeName"));
     p.ip = or_empty(json_str(status, "podIP"));
     p.host_network = cJSON_IsTrue(json_find(object, (const char *[]){"spec", "hostNetwork", NULL}));
-    int64_t deadline_s = json_i64(member(object, "spec"), "activeDeadlineSeconds", 0);
+    int64_t deadline_s = json_i64(json_child(object, "spec"), "activeDeadlineSeconds", 0);
     p.deadline_s = deadline_s > 0 && deadline_s <= INT32_MAX ? (int32_t)deadline_s : 0;
     p.phase = POD_PHASE_UNKNOWN;
     if (!unreadable)
@@ -476,29 +450,14 @@ static struct pod *decode(const cJSON *object, const struct err *unreadable, str
     p.reason = or_empty(json_str(status, "reason"));
     p.message = or_empty(json_str(status, "message"));
     if (!p.node[0])
-        read_unplaced(member(object, "spec"), status, &p);
+        read_unplaced(json_child(object, "spec"), status, &p);
     read_conditions(status, &p);
     read_containers(object, status, &p, working);
     read_evidence(status, &p, evidence);
     p.evidence = evidence;
     hide_secrets(&p.training, p.training.state == CONTAINER_TERMINATED, &words);
     hide_secrets(&p.init, p.crashed || p.init.state == CONTAINER_TERMINATED, &words);
-    return pack(&p);
-}
-
-struct pod *pod_decode(const cJSON *object, struct err *err)
-{
-    return decode(object, NULL, err);
-}
-
-struct pod *pod_decode_unreadable(const cJSON *names, const struct err *why, struct err *err)
-{
-    return decode(names, why, err);
-}
-
-void pod_free(struct pod *p)
-{
-    free(p);
+    return pack(&p, &words);
 }
 
 size_t pod_bytes(const struct pod *p)

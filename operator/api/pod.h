@@ -1,6 +1,6 @@
 /* pod.h - the parts of a Pod, Service or Deployment that the planner reads: a few hundred bytes each.
  *
- * Ownership: one block of memory, freed by pod_free or child_free. Strings are never NULL: "" when absent.
+ * Ownership: one block of memory, freed by free(). Strings are never NULL: "" when absent.
  * Units:     milliseconds since the Unix epoch, 0 when not set.
  * Errors:    ERR_INVALID when metadata is unusable; any other value that does not fit counts as absent. Every
  *            string has a limit (decode.h), so a pod takes 9 KiB at most.
@@ -118,10 +118,8 @@ bool pod_has_native_group(const cJSON *object);
 /* Whether the container's env sets the variable. The env of an existing pod cannot change. */
 bool pod_has_env(const cJSON *container, const char *name);
 
-/* `object` is borrowed for the call. */
-struct pod *pod_decode(const cJSON *object, struct err *err) MUST_CHECK;
-struct pod *pod_decode_unreadable(const cJSON *names, const struct err *why, struct err *err) MUST_CHECK;
-void pod_free(struct pod *p);
+/* `object` is borrowed for the call. unreadable: NULL, or why it has only names. */
+struct pod *pod_decode(const cJSON *object, const struct err *unreadable, struct err *err) MUST_CHECK;
 
 size_t pod_bytes(const struct pod *p); /* heap memory of p */
 
@@ -151,8 +149,7 @@ struct child {
     bool deleting;
 };
 
-struct child *child_decode(const cJSON *object, struct err *err) MUST_CHECK;
-struct child *child_decode_unreadable(const cJSON *names, const struct err *why, struct err *err) MUST_CHECK;
-void child_free(struct child *c);
+/* As pod_decode. */
+struct child *child_decode(const cJSON *object, const struct err *unreadable, struct err *err) MUST_CHECK;
 
 #endif

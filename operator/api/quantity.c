@@ -1,26 +1,39 @@
-/* quantity.c - check resource quantities by the API server's grammar. */
+/* quantity.c - read resource quantities by the API server's grammar. */
 #include "operator/api/quantity.h"
 
 #include "common/sv.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { TEXT_BYTES = 64 };
 
 static const char *skip_digits(const char *s)
 {
     return s + strspn(s, "0123456789");
 }
 
-bool quantity_is(const char *text)
+bool quantity_read(const char *text, double *ret)
 {
-    static const char *const SUFFIXES[] = {"",  "n", "u",  "m",  "k",  "M",  "G",  "T",
-                                           "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+    static const struct {
+        const char *suffix;
+        double times;
+    } UNITS[] = {{"", 1},        {"n", 1e-9},    {"u", 1e-6},    {"m", 1e-3},
+                 {"k", 1e3},     {"M", 1e6},     {"G", 1e9},     {"T", 1e12},
+                 {"P", 1e15},    {"E", 1e18},    {"Ki", 1024},   {"Mi", 1024 * 1024.},
+                 {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50}, {"Ei", 0x1p60}};
     const char *s = skip_digits(text + (text[0] == '+' || text[0] == '-'));
 
     if (*s == '.')
         s = skip_digits(s + 1);
-    for (size_t i = 0; i < ARRAY_LEN(SUFFIXES); i++)
-        if (strcmp(s, SUFFIXES[i]) == 0)
+    *ret = strtod(text, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(UNITS); i++)
+        if (strcmp(s, UNITS[i].suffix) == 0) {
+            *ret *= UNITS[i].times;
             return text[0] != '\0';
+        }
     if (*s != 'e' && *s != 'E')
         return false;
     s++;
@@ -28,21 +41,35 @@ bool quantity_is(const char *text)
     return *s && !*skip_digits(s);
 }
 
-/* The API server accepts blanks around a quantity. */
+/* The API server accepts blanks around a quantity. False: it is longer than any. */
+static bool copy_text(const cJSON *node, char text[static TEXT_BYTES])
+{
+    const struct sv v = sv_trim(sv_from(node->valuestring));
+
+    snprintf(text, TEXT_BYTES, "%.*s", (int)v.len, v.p);
+    return v.len < TEXT_BYTES;
+}
+
+double quantity_amount(const cJSON *q)
+{
+    char text[TEXT_BYTES];
+    double amount = 0;
+
+    if (cJSON_IsNumber(q))
+        return q->valuedouble;
+    bool read = cJSON_IsString(q) && copy_text(q, text) && quantity_read(text, &amount);
+    return read && isfinite(amount) ? amount : 0;
+}
+
 static bool is_quantity(const cJSON *node)
 {
-    char text[64];
+    char text[TEXT_BYTES];
+    double ignored;
 
-    if (cJSON_IsNumber(node) || cJSON_IsNull(node))
-        return true;
     if (!cJSON_IsString(node))
-        return false;
-    const struct sv v = sv_trim(sv_from(node->valuestring));
-    if (v.len >= sizeof(text))
-        return true; /* not a quantity to check: left to the API server */
-    memcpy(text, v.p, v.len);
-    text[v.len] = '\0';
-    return quantity_is(text);
+        return cJSON_IsNumber(node) || cJSON_IsNull(node);
+    return !copy_text(node, text) ||
+           quantity_read(text, &ignored); /* a longer text is left to the API server */
 }
 
 static int check_list(const struct json_at *resources, const char *key, struct err *err)

@@ -10,14 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cJSON *member(const cJSON *node, const char *key)
-{
-    return json_find(node, (const char *[]){key, NULL});
-}
-
 const cJSON *trainjob_training_container(const cJSON *pod_spec)
 {
-    const cJSON *containers = member(pod_spec, "containers");
+    const cJSON *containers = json_child(pod_spec, "containers");
     const cJSON *c;
 
     if (!cJSON_IsArray(containers))
@@ -39,10 +34,10 @@ static bool is_given(const char *text)
 
 static void read_queue(const cJSON *meta, struct job_queue *q)
 {
-    const cJSON *labels = member(meta, "labels");
+    const cJSON *labels = json_child(meta, "labels");
     const char *name = json_str(labels, LABEL_QUEUE), *class = json_str(labels, LABEL_QUEUE_PRIORITY);
     const char *limit = json_str(labels, LABEL_QUEUE_MAX_TIME);
-    const char *prebuilt = json_str(member(meta, "annotations"), QUEUE_PREBUILT);
+    const char *prebuilt = json_str(json_child(meta, "annotations"), QUEUE_PREBUILT);
 
     if (!is_given(name))
         return;
@@ -50,14 +45,14 @@ static void read_queue(const cJSON *meta, struct job_queue *q)
     q->prebuilt = is_given(prebuilt) ? prebuilt : NULL;
     q->name = name;
     q->priority_class = is_given(class) ? class : NULL;
-    q->gated_by = json_str(member(meta, "annotations"), ANNOTATION_QUEUE_GATE);
+    q->gated_by = json_str(json_child(meta, "annotations"), ANNOTATION_QUEUE_GATE);
     if (limit && !sv_i64(sv_from(limit), 1, INT32_MAX, &q->max_time_s))
         q->bad_max_time = limit;
 }
 
 static int read_metadata(struct trainjob *job, struct err *err)
 {
-    const cJSON *meta = member(job->tree, "metadata");
+    const cJSON *meta = json_child(job->tree, "metadata");
 
     job->ns = json_str(meta, "namespace");
     job->name = json_str(meta, "name");
@@ -125,7 +120,7 @@ static bool resumes(const struct jobstatus *st)
 /* Hash the fields that affect a pod: a pod with another hash was created from another template. */
 static void hash_spec(const struct trainjob *job, struct trainjob_spec *spec)
 {
-    uint64_t h = json_hash(member(member(job->tree, "spec"), "torchrunConfig"));
+    uint64_t h = json_hash(json_child(json_child(job->tree, "spec"), "torchrunConfig"));
 
     for (int i = 0; i < spec->n_replica_specs; i++) {
         const struct replica_spec *r = &spec->replica_specs[i];
@@ -158,8 +153,8 @@ static void keep_run_policy(const struct json_at *root, struct run_policy *ret)
     if (trainjob_decode_run_policy(&spec, ret, &ignored) < 0)
         *ret = (struct run_policy){
             .cleanup_policy = CLEANUP_NONE,
-            .managed_by = json_str(json_has(&spec, "managedBy") ? spec.node : member(spec.node, "runPolicy"),
-                                   "managedBy")};
+            .managed_by = json_str(
+                json_has(&spec, "managedBy") ? spec.node : json_child(spec.node, "runPolicy"), "managedBy")};
 }
 
 struct trainjob *trainjob_decode(cJSON *tree, struct err *err)
@@ -172,11 +167,11 @@ struct trainjob *trainjob_decode(cJSON *tree, struct err *err)
         trainjob_free(job);
         return NULL;
     }
-    job->status_tree = member(tree, "status");
+    job->status_tree = json_child(tree, "status");
     jobstatus_decode(job->status_tree, &job->arena, &job->status);
     job->spec.lenient = has_run(&job->status);
     struct json_at root = json_root(tree, NULL);
-    struct json_at spec = json_root(member(tree, "spec"), "spec");
+    struct json_at spec = json_root(json_child(tree, "spec"), "spec");
     if (trainjob_decode_spec(&root, &job->arena, &job->spec, &spec_err) < 0 ||
         check_names(job, &spec_err) < 0 || check_queue(&job->queue, &spec_err) < 0 ||
         decode_numbers(&spec, &spec_err) < 0) {

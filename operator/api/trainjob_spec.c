@@ -1,7 +1,6 @@
 /* trainjob_spec.c - decode spec.replicaSpecs, and refuse fields that this version does not support. */
 #include "operator/api/trainjob.h"
 
-#include "common/sv.h"
 #include "operator/api/quantity.h"
 
 #include <string.h>
@@ -74,11 +73,9 @@ static int check_template_keys(const struct json_at *template, struct err *err)
 
 static int64_t quantity_whole(const cJSON *q)
 {
-    int64_t v = 0;
+    double v = quantity_amount(q);
 
-    if (cJSON_IsNumber(q))
-        return q->valuedouble > 0 && q->valuedouble < 1e9 ? (int64_t)q->valuedouble : 0;
-    return cJSON_IsString(q) && sv_i64(sv_from(q->valuestring), 0, 1000000000, &v) ? v : 0;
+    return v > 0 && v <= 1e9 ? (int64_t)v : 0;
 }
 
 /* Whole devices or slices of one, by the names of device plugins. Other resources count a GPU's memory or
@@ -122,8 +119,7 @@ static int64_t template_gpus(const cJSON *template)
 {
     bool some;
 
-    return trainjob_gpus(trainjob_training_container(json_find(template, (const char *[]){"spec", NULL})),
-                         &some);
+    return trainjob_gpus(trainjob_training_container(json_child(template, "spec")), &some);
 }
 
 static int decode_replica_spec(const struct json_at *at, struct replica_spec *r, struct err *err)

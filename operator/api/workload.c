@@ -6,7 +6,7 @@
 #include "common/text.h"
 #include "operator/api/decode.h"
 #include "operator/api/pod.h"
-#include "operator/api/requests.h"
+#include "operator/api/quantity.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,34 +21,12 @@ const char *workload_condition_name(enum workload_condition_type type)
     return CONDITION_NAMES[type];
 }
 
-static cJSON *at(const cJSON *node, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(node, key);
-}
-
 /* A text of at most `max` bytes; "" where it is absent or longer. */
 static const char *text(const cJSON *node, const char *key, size_t max)
 {
     const char *s = json_str(node, key);
 
     return s && strlen(s) <= max ? s : "";
-}
-
-/* A block of `size` bytes, copied from `from`, whose strings `fields` point into it. */
-static void *pack(const void *from, size_t size, const char **const *fields, size_t n)
-{
-    size_t bytes = size;
-
-    for (size_t i = 0; i < n; i++)
-        bytes += strlen(*fields[i]) + 1;
-    char *block = memory_must(malloc(bytes));
-    char *to = block + size;
-    for (size_t i = 0; i < n; i++) {
-        size_t len = strlen(*fields[i]) + 1;
-        *fields[i] = memcpy(to, *fields[i], len);
-        to += len;
-    }
-    return memcpy(block, from, size);
 }
 
 /* ---- what Kueue decides from */
@@ -94,7 +72,7 @@ static void add_amounts(cJSON *to, const char *key, const cJSON *resources)
 
     cJSON_ArrayForEach(q, resources)
     {
-        snprintf(amount, sizeof(amount), "%.15g", requests_amount(q));
+        snprintf(amount, sizeof(amount), "%.15g", quantity_amount(q));
         if (q->string && (cJSON_IsNumber(q) || cJSON_IsString(q)))
             cJSON_AddStringToObject(amounts, q->string, amount);
     }
@@ -110,10 +88,10 @@ static void add_containers(cJSON *to, const char *key, const cJSON *list)
     cJSON_ArrayForEach(c, list)
     {
         cJSON *o = cJSON_CreateObject();
-        add_scalar(o, "name", at(c, "name"));
-        add_scalar(o, "restartPolicy", at(c, "restartPolicy"));
+        add_scalar(o, "name", json_child(c, "name"));
+        add_scalar(o, "restartPolicy", json_child(c, "restartPolicy"));
         for (size_t i = 0; i < ARRAY_LEN(RESOURCES); i++)
-            add_amounts(o, RESOURCES[i], at(at(c, "resources"), RESOURCES[i]));
+            add_amounts(o, RESOURCES[i], json_child(json_child(c, "resources"), RESOURCES[i]));
         cJSON_AddItemToArray(out, o);
     }
 }
@@ -128,7 +106,7 @@ static void add_tolerations(cJSON *to, const cJSON *list)
     {
         cJSON *o = cJSON_CreateObject();
         for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++)
-            add_scalar(o, MEMBERS[i], at(t, MEMBERS[i]));
+            add_scalar(o, MEMBERS[i], json_child(t, MEMBERS[i]));
         cJSON_AddItemToArray(out, o);
     }
     add_if_any(to, "tolerations", out);
@@ -156,17 +134,17 @@ void workload_content(const struct workload_podset *sets, int n, char out[static
 
     for (int i = 0; i < n; i++) {
         cleanup_json cJSON *o = cJSON_CreateObject();
-        const cJSON *spec = at(sets[i].template, "spec");
-        const cJSON *annotations = at(at(sets[i].template, "metadata"), "annotations");
+        const cJSON *spec = json_child(sets[i].template, "spec");
+        const cJSON *annotations = json_child(json_child(sets[i].template, "metadata"), "annotations");
         cJSON_AddStringToObject(o, "name", sets[i].name);
-        add_containers(o, "containers", at(spec, "containers"));
-        add_containers(o, "initContainers", at(spec, "initContainers"));
-        add_tolerations(o, at(spec, "tolerations"));
-        add_selector(o, at(spec, "nodeSelector"));
-        add_scalar(o, "runtimeClassName", at(spec, "runtimeClassName"));
-        add_amounts(o, "overhead", at(spec, "overhead"));
+        add_containers(o, "containers", json_child(spec, "containers"));
+        add_containers(o, "initContainers", json_child(spec, "initContainers"));
+        add_tolerations(o, json_child(spec, "tolerations"));
+        add_selector(o, json_child(spec, "nodeSelector"));
+        add_scalar(o, "runtimeClassName", json_child(spec, "runtimeClassName"));
+        add_amounts(o, "overhead", json_child(spec, "overhead"));
         for (size_t k = 0; k < ARRAY_LEN(TOPOLOGY); k++)
-            add_scalar(o, TOPOLOGY[k], at(annotations, TOPOLOGY[k]));
+            add_scalar(o, TOPOLOGY[k], json_child(annotations, TOPOLOGY[k]));
         h = h * 31 + json_hash(o);
     }
     snprintf(out, 17, "%016llx", (unsigned long long)h);
@@ -189,15 +167,16 @@ static void read_spec(const cJSON *spec, struct arena *a, struct workload *w)
     struct workload_podset sets[WORKLOAD_PODSETS_MAX];
     char *content = arena_alloc(a, 17);
     char *sizes = arena_alloc(a, WORKLOAD_SIZES_BYTES);
-    const cJSON *class = at(spec, "priorityClassRef");
+    const cJSON *class = json_child(spec, "priorityClassRef");
     const cJSON *set;
     int n = 0;
 
-    cJSON_ArrayForEach(set, at(spec, "podSets"))
+    cJSON_ArrayForEach(set, json_child(spec, "podSets"))
     {
         if (n < WORKLOAD_PODSETS_MAX)
-            sets[n++] = (struct workload_podset){text(set, "name", DECODE_LABEL_BYTES), at(set, "template"),
-                                                 json_i64(set, "count", 0), json_i64(set, "minCount", 0)};
+            sets[n++] =
+                (struct workload_podset){text(set, "name", DECODE_LABEL_BYTES), json_child(set, "template"),
+                                         json_i64(set, "count", 0), json_i64(set, "minCount", 0)};
     }
     workload_content(sets, n, content);
     workload_sizes(sets, n, sizes);
@@ -247,13 +226,13 @@ static void add_updates(cJSON *to, const cJSON *checks, const char *name)
     {
         if (n++ == CHECKS_READ)
             return;
-        cJSON_ArrayForEach(update, at(check, "podSetUpdates"))
+        cJSON_ArrayForEach(update, json_child(check, "podSetUpdates"))
         {
             if (strcmp(text(update, "name", DECODE_LABEL_BYTES), name) != 0)
                 continue;
             cJSON *o = cJSON_CreateObject();
             for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++)
-                add_if_any(o, MEMBERS[i], at(update, MEMBERS[i]));
+                add_if_any(o, MEMBERS[i], json_child(update, MEMBERS[i]));
             cJSON_AddItemToArray(list, o);
         }
     }
@@ -261,7 +240,7 @@ static void add_updates(cJSON *to, const cJSON *checks, const char *name)
 
 static int read_admission(const cJSON *status, struct arena *a, struct workload *w, struct err *err)
 {
-    const cJSON *admission = at(status, "admission");
+    const cJSON *admission = json_child(status, "admission");
     cleanup_json cJSON *list = cJSON_CreateArray();
     const cJSON *set;
     int n = 0;
@@ -270,7 +249,7 @@ static int read_admission(const cJSON *status, struct arena *a, struct workload 
         return 0;
     w->has_admission = true;
     w->cluster_queue = text(admission, "clusterQueue", DECODE_NAME_BYTES);
-    cJSON_ArrayForEach(set, at(admission, "podSetAssignments"))
+    cJSON_ArrayForEach(set, json_child(admission, "podSetAssignments"))
     {
         if (n++ == WORKLOAD_PODSETS_MAX)
             break;
@@ -278,9 +257,9 @@ static int read_admission(const cJSON *status, struct arena *a, struct workload 
         const char *name = text(set, "name", DECODE_LABEL_BYTES);
         cJSON_AddStringToObject(o, "name", name);
         cJSON_AddNumberToObject(o, "count", (double)json_i64(set, "count", -1));
-        add_if_any(o, "flavors", at(set, "flavors"));
-        cJSON_AddBoolToObject(o, "topology", cJSON_IsObject(at(set, "topologyAssignment")));
-        add_updates(o, at(status, "admissionChecks"), name);
+        add_if_any(o, "flavors", json_child(set, "flavors"));
+        cJSON_AddBoolToObject(o, "topology", cJSON_IsObject(json_child(set, "topologyAssignment")));
+        add_updates(o, json_child(status, "admissionChecks"), name);
         cJSON_AddItemToArray(list, o);
     }
     w->assignments = json_print(list, a);
@@ -297,7 +276,7 @@ static bool read_finalizers(const cJSON *meta, struct arena *a, const char **ret
     const cJSON *f;
     bool found = false;
 
-    cJSON_ArrayForEach(f, at(meta, "finalizers"))
+    cJSON_ArrayForEach(f, json_child(meta, "finalizers"))
     {
         bool ours = cJSON_IsString(f) && strcmp(f->valuestring, WORKLOAD_FINALIZER) == 0;
         found |= ours;
@@ -323,63 +302,41 @@ static struct workload *packed(struct workload *w)
         fields[n++] = &w->conditions[t].reason;
         fields[n++] = &w->conditions[t].message;
     }
-    return pack(w, sizeof(*w), fields, n);
+    return decode_pack(w, sizeof(*w), fields, n);
 }
 
-static struct workload *decode(const cJSON *object, const struct err *unreadable, struct err *err)
+struct workload *workload_decode(const cJSON *object, const struct err *unreadable, struct err *err)
 {
-    const cJSON *meta = at(object, "metadata");
+    const cJSON *meta = json_child(object, "metadata");
     cleanup_arena struct arena a = {0};
     struct object_names n;
 
     if (decode_names(meta, "Workload", &n, err) < 0)
         return NULL;
-    struct workload w = {.ns = n.ns,
-                         .name = n.name,
-                         .uid = n.uid,
-                         .version = n.version,
-                         .owner_uid = api_controller_uid(meta),
-                         .gated_by =
-                             text(at(meta, "annotations"), ANNOTATION_QUEUE_GATE, WORKLOAD_GATES_BYTES),
-                         .unreadable = unreadable ? unreadable->msg : "",
-                         .bytes = strlen(json_print(object, &a)),
-                         .deleting = json_str(meta, "deletionTimestamp") != NULL,
-                         .cluster_queue = "",
-                         .assignments = ""};
+    struct workload w = {
+        .ns = n.ns,
+        .name = n.name,
+        .uid = n.uid,
+        .version = n.version,
+        .owner_uid = api_controller_uid(meta),
+        .gated_by = text(json_child(meta, "annotations"), ANNOTATION_QUEUE_GATE, WORKLOAD_GATES_BYTES),
+        .unreadable = unreadable ? unreadable->msg : "",
+        .bytes = strlen(json_print(object, &a)),
+        .deleting = json_str(meta, "deletionTimestamp") != NULL,
+        .cluster_queue = "",
+        .assignments = ""};
     for (int t = 0; t < WORKLOAD_CONDITIONS; t++)
         w.conditions[t].reason = w.conditions[t].message = "";
     w.finalizer = read_finalizers(meta, &a, &w.other_finalizers);
-    read_spec(at(object, "spec"), &a, &w);
-    read_conditions(at(at(object, "status"), "conditions"), &a, &w);
-    w.requeue_ms = decode_instant(at(at(object, "status"), "requeueState"), "requeueAt");
-    if (!unreadable && read_admission(at(object, "status"), &a, &w, err) < 0)
+    read_spec(json_child(object, "spec"), &a, &w);
+    read_conditions(json_child(json_child(object, "status"), "conditions"), &a, &w);
+    w.requeue_ms = decode_instant(json_child(json_child(object, "status"), "requeueState"), "requeueAt");
+    if (!unreadable && read_admission(json_child(object, "status"), &a, &w, err) < 0)
         return NULL;
     return packed(&w);
 }
 
-struct workload *workload_decode(const cJSON *object, struct err *err)
-{
-    return decode(object, NULL, err);
-}
-
-struct workload *workload_decode_unreadable(const cJSON *names, const struct err *why, struct err *err)
-{
-    return decode(names, why, err);
-}
-
-void workload_free(struct workload *w)
-{
-    free(w);
-}
-
 /* ---- changes */
-
-static void set(cJSON *object, const char *key, cJSON *value)
-{
-    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
-    if (value)
-        cJSON_AddItemToObject(object, key, value);
-}
 
 static bool is_true(const cJSON *condition)
 {
@@ -390,33 +347,33 @@ static bool is_true(const cJSON *condition)
 
 static cJSON *condition_of(const cJSON *status, const char *type)
 {
-    return json_item_with(at(status, "conditions"), "type", type);
+    return json_item_with(json_child(status, "conditions"), "type", type);
 }
 
 /* The transition time changes only with the state. */
 static void set_condition(cJSON *object, const char *type, bool on, const char *reason, const char *message,
                           int64_t now_ms)
 {
-    cJSON *status = at(object, "status");
+    cJSON *status = json_child(object, "status");
     cJSON *c = condition_of(status, type);
     bool same = c && json_str(c, "status") && is_true(c) == on;
     char now[CLOCK_RFC3339_BYTES];
 
     clock_rfc3339(now_ms, false, now);
-    if (!at(status, "conditions"))
-        cJSON_AddArrayToObject(status, "conditions");
+    if (!json_child(status, "conditions"))
+        json_set(status, "conditions", cJSON_CreateArray());
     if (!c) {
         c = cJSON_CreateObject();
-        cJSON_AddItemToArray(at(status, "conditions"), c);
+        cJSON_AddItemToArray(json_child(status, "conditions"), c);
     }
-    set(c, "type", cJSON_CreateString(type));
-    set(c, "status", cJSON_CreateString(on ? "True" : "False"));
-    set(c, "reason", cJSON_CreateString(reason));
-    set(c, "message", cJSON_CreateString(message));
-    set(c, "observedGeneration",
-        cJSON_CreateNumber((double)json_i64(at(object, "metadata"), "generation", 0)));
+    json_set(c, "type", cJSON_CreateString(type));
+    json_set(c, "status", cJSON_CreateString(on ? "True" : "False"));
+    json_set(c, "reason", cJSON_CreateString(reason));
+    json_set(c, "message", cJSON_CreateString(message));
+    json_set(c, "observedGeneration",
+             cJSON_CreateNumber((double)json_i64(json_child(object, "metadata"), "generation", 0)));
     if (!same || !json_str(c, "lastTransitionTime"))
-        set(c, "lastTransitionTime", cJSON_CreateString(now));
+        json_set(c, "lastTransitionTime", cJSON_CreateString(now));
 }
 
 /* Kueue ends a Workload that ran too long in all its admissions together. */
@@ -427,7 +384,8 @@ static void add_execution_time(cJSON *status, int64_t now_ms)
     int64_t since_ms = decode_instant(admitted, "lastTransitionTime");
 
     if (is_true(admitted) && since_ms && since_ms < now_ms)
-        set(status, KEY, cJSON_CreateNumber((double)(json_i64(status, KEY, 0) + (now_ms - since_ms) / 1000)));
+        json_set(status, KEY,
+                 cJSON_CreateNumber((double)(json_i64(status, KEY, 0) + (now_ms - since_ms) / 1000)));
 }
 
 /* Kueue puts a Workload back into its queue at once only after these evictions; after others it does so itself,
@@ -439,9 +397,9 @@ static bool is_requeued(const char *reason)
 
 bool workload_release(cJSON *object, int64_t now_ms)
 {
-    cJSON *status = at(object, "status");
+    cJSON *status = json_child(object, "status");
     const cJSON *evicted = condition_of(status, "Evicted");
-    bool reserved = at(status, "admission") || is_true(condition_of(status, "QuotaReserved"));
+    bool reserved = json_child(status, "admission") || is_true(condition_of(status, "QuotaReserved"));
     const char *reason = json_str(evicted, "reason"), *message = json_str(evicted, "message");
 
     if (!is_true(evicted) || !reserved || !reason)
@@ -449,7 +407,7 @@ bool workload_release(cJSON *object, int64_t now_ms)
     cleanup_free char *why = memory_must(strdup(reason));
     cleanup_free char *text_of_it = memory_must(strdup(message ? message : ""));
     add_execution_time(status, now_ms);
-    set(status, "admission", NULL);
+    json_set(status, "admission", NULL);
     set_condition(object, "QuotaReserved", false, "Pending", text_of_it, now_ms);
     set_condition(object, "Admitted", false, "NoReservation", "The workload has no reservation", now_ms);
     set_condition(object, "Requeued", is_requeued(why), why, text_of_it, now_ms);
@@ -461,26 +419,26 @@ static void set_members(cJSON *to, const cJSON *patch)
 {
     const cJSON *m;
 
-    cJSON_ArrayForEach(m, patch) set(to, m->string, cJSON_IsNull(m) ? NULL : cJSON_Duplicate(m, true));
+    cJSON_ArrayForEach(m, patch) json_set(to, m->string, cJSON_IsNull(m) ? NULL : cJSON_Duplicate(m, true));
 }
 
 bool workload_adopt(cJSON *object, const cJSON *meta)
 {
-    cJSON *to = at(object, "metadata");
+    cJSON *to = json_child(object, "metadata");
     const cJSON *ref;
 
-    cJSON_ArrayForEach(ref, at(to, "ownerReferences"))
+    cJSON_ArrayForEach(ref, json_child(to, "ownerReferences"))
     {
-        if (cJSON_IsTrue(at(ref, "controller")))
+        if (cJSON_IsTrue(json_child(ref, "controller")))
             return false;
     }
-    if (!json_str(at(to, "labels"), QUEUE_ORIGIN))
+    if (!json_str(json_child(to, "labels"), QUEUE_ORIGIN))
         return false;
-    set_members(at(to, "labels"), at(meta, "labels"));
-    if (!at(to, "ownerReferences"))
-        cJSON_AddArrayToObject(to, "ownerReferences");
-    cJSON_AddItemToArray(at(to, "ownerReferences"),
-                         cJSON_Duplicate(cJSON_GetArrayItem(at(meta, "ownerReferences"), 0), true));
+    set_members(json_child(to, "labels"), json_child(meta, "labels"));
+    if (!json_child(to, "ownerReferences"))
+        json_set(to, "ownerReferences", cJSON_CreateArray());
+    cJSON_AddItemToArray(json_child(to, "ownerReferences"),
+                         cJSON_Duplicate(cJSON_GetArrayItem(json_child(meta, "ownerReferences"), 0), true));
     return true;
 }
 
@@ -490,11 +448,11 @@ static bool set_counts(cJSON *spec, const cJSON *sets)
     int i = 0;
     const cJSON *set;
 
-    if (!cJSON_IsArray(sets) || at(sets->child, "template"))
+    if (!cJSON_IsArray(sets) || json_child(sets->child, "template"))
         return false;
     cJSON_ArrayForEach(set, sets)
     {
-        cJSON *to = cJSON_GetArrayItem(at(spec, "podSets"), i++);
+        cJSON *to = cJSON_GetArrayItem(json_child(spec, "podSets"), i++);
         if (to)
             set_members(to, set);
     }
@@ -503,15 +461,16 @@ static bool set_counts(cJSON *spec, const cJSON *sets)
 
 bool workload_set_spec(cJSON *object, const cJSON *patch)
 {
-    cJSON *spec = at(object, "spec");
-    cleanup_json cJSON *rest = cJSON_Duplicate(at(patch, "spec"), true);
+    cJSON *spec = json_child(object, "spec");
+    cleanup_json cJSON *rest = cJSON_Duplicate(json_child(patch, "spec"), true);
 
     if (!spec || !rest)
         return false;
-    if (set_counts(spec, at(rest, "podSets")))
-        set(rest, "podSets", NULL);
+    if (set_counts(spec, json_child(rest, "podSets")))
+        json_set(rest, "podSets", NULL);
     set_members(spec, rest);
-    set_members(at(at(object, "metadata"), "annotations"), at(at(patch, "metadata"), "annotations"));
+    set_members(json_child(json_child(object, "metadata"), "annotations"),
+                json_child(json_child(patch, "metadata"), "annotations"));
     return true;
 }
 
@@ -520,7 +479,7 @@ bool workload_set_spec(cJSON *object, const cJSON *patch)
 /* As JSON; "" where there is none or where it is too long, which *err reports. */
 static const char *json_text(const cJSON *node, const char *key, struct arena *a, struct err *err)
 {
-    const cJSON *m = at(node, key);
+    const cJSON *m = json_child(node, key);
     const char *s = m && m->child ? json_print(m, a) : "";
 
     if (strlen(s) <= QUEUE_SETTING_BYTES)
@@ -531,26 +490,21 @@ static const char *json_text(const cJSON *node, const char *key, struct arena *a
 
 struct queue_setting *queue_setting_decode(const cJSON *object, struct err *err)
 {
-    const cJSON *meta = at(object, "metadata");
+    const cJSON *meta = json_child(object, "metadata");
     cleanup_arena struct arena a = {0};
     struct err long_err = {0};
     struct queue_setting s = {.name = text(meta, "name", DECODE_NAME_BYTES),
                               .uid = text(meta, "uid", DECODE_UID_BYTES),
                               .value = json_i64(object, "value", 0),
-                              .is_default = cJSON_IsTrue(at(object, "globalDefault"))};
+                              .is_default = cJSON_IsTrue(json_child(object, "globalDefault"))};
 
     if (!s.name[0] || !s.uid[0]) {
         err_set(err, ERR_INVALID, "metadata: expected a name and a uid");
         return NULL;
     }
-    s.node_labels = json_text(at(object, "spec"), "nodeLabels", &a, &long_err);
-    s.tolerations = json_text(at(object, "spec"), "tolerations", &a, &long_err);
+    s.node_labels = json_text(json_child(object, "spec"), "nodeLabels", &a, &long_err);
+    s.tolerations = json_text(json_child(object, "spec"), "tolerations", &a, &long_err);
     s.unreadable = long_err.msg;
-    return pack(&s, sizeof(s),
-                (const char **const[]){&s.name, &s.uid, &s.unreadable, &s.node_labels, &s.tolerations}, 5);
-}
-
-void queue_setting_free(struct queue_setting *s)
-{
-    free(s);
+    const char **const fields[] = {&s.name, &s.uid, &s.unreadable, &s.node_labels, &s.tolerations};
+    return decode_pack(&s, sizeof(s), fields, ARRAY_LEN(fields));
 }

@@ -1,7 +1,7 @@
 /* workload.h - the parts of Kueue's objects that the planner reads: a Workload, a ResourceFlavor, and the two
  * kinds of priority classes.
  *
- * Ownership: one block of memory each, freed by workload_free or queue_setting_free. Strings are never NULL: ""
+ * Ownership: one block of memory each, freed by free(). Strings are never NULL: ""
  *            when absent.
  * Units:     milliseconds since the Unix epoch, 0 when not set.
  * Errors:    ERR_INVALID when metadata is unusable, or when the admission is larger than Kueue writes it. Any
@@ -85,10 +85,9 @@ struct workload {
     const char *assignments;
 };
 
-struct workload *workload_decode(const cJSON *object, struct err *err) MUST_CHECK;
-struct workload *workload_decode_unreadable(const cJSON *names, const struct err *why,
-                                            struct err *err) MUST_CHECK;
-void workload_free(struct workload *w);
+/* As pod_decode. */
+struct workload *workload_decode(const cJSON *object, const struct err *unreadable,
+                                 struct err *err) MUST_CHECK;
 
 static inline bool workload_is(const struct workload *w, enum workload_condition_type type)
 {
@@ -153,6 +152,5 @@ struct queue_setting {
 };
 
 struct queue_setting *queue_setting_decode(const cJSON *object, struct err *err) MUST_CHECK;
-void queue_setting_free(struct queue_setting *s);
 
 #endif

@@ -14,11 +14,6 @@
 
 enum { LABEL_VALUE_MAX = 63 };
 
-static cJSON *at(const cJSON *node, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(node, key);
-}
-
 /* A key that both have with different values; NULL: none. */
 static const char *conflict_of(const cJSON *a, const cJSON *b)
 {
@@ -41,7 +36,7 @@ static void merge(cJSON *to, const cJSON *from)
     cJSON_ArrayForEach(m, from)
     {
         if (cJSON_IsString(m) && m->string && !json_str(to, m->string))
-            desired_set(to, m->string, cJSON_CreateString(m->valuestring));
+            json_set(to, m->string, cJSON_CreateString(m->valuestring));
     }
 }
 
@@ -58,17 +53,6 @@ static void add_tolerations(cJSON *to, const cJSON *from)
     }
 }
 
-static cJSON *array_of(cJSON *parent, const char *key)
-{
-    cJSON *o = at(parent, key);
-
-    if (cJSON_IsArray(o))
-        return o;
-    o = cJSON_CreateArray();
-    desired_set(parent, key, o);
-    return o;
-}
-
 static const char *const MAPS[] = {"nodeSelector", "labels", "annotations"};
 static const char *const HOLDERS[] = {"spec", "metadata", "metadata"}; /* of a pod */
 
@@ -76,12 +60,12 @@ static const char *const HOLDERS[] = {"spec", "metadata", "metadata"}; /* of a p
 static void add_update(cJSON *assignment, cJSON *sets, const cJSON *from)
 {
     for (size_t i = 0; i < ARRAY_LEN(MAPS); i++) {
-        const char *key = conflict_of(at(sets, MAPS[i]), at(from, MAPS[i]));
+        const char *key = conflict_of(json_child(sets, MAPS[i]), json_child(from, MAPS[i]));
         if (key)
-            desired_set(assignment, "conflict", cJSON_CreateString(key));
-        merge(at(sets, MAPS[i]), at(from, MAPS[i]));
+            json_set(assignment, "conflict", cJSON_CreateString(key));
+        merge(json_child(sets, MAPS[i]), json_child(from, MAPS[i]));
     }
-    add_tolerations(at(sets, "tolerations"), at(from, "tolerations"));
+    add_tolerations(json_child(sets, "tolerations"), json_child(from, "tolerations"));
 }
 
 static void add_flavor(const struct planner *p, cJSON *assignment, cJSON *sets, const char *name)
@@ -103,7 +87,7 @@ static void add_flavor(const struct planner *p, cJSON *assignment, cJSON *sets, 
  * of them set differently is the member "conflict" of the assignment. */
 static const cJSON *sets_of(const struct planner *p, cJSON *assignment)
 {
-    cJSON *sets = at(assignment, "sets");
+    cJSON *sets = json_child(assignment, "sets");
     const cJSON *each;
 
     if (sets || !assignment)
@@ -112,9 +96,9 @@ static const cJSON *sets_of(const struct planner *p, cJSON *assignment)
     for (size_t i = 0; i < ARRAY_LEN(MAPS); i++)
         cJSON_AddObjectToObject(sets, MAPS[i]);
     cJSON_AddArrayToObject(sets, "tolerations");
-    cJSON_ArrayForEach(each, at(assignment, "flavors"))
+    cJSON_ArrayForEach(each, json_child(assignment, "flavors"))
         add_flavor(p, assignment, sets, cJSON_IsString(each) ? each->valuestring : "");
-    cJSON_ArrayForEach(each, at(assignment, "updates")) add_update(assignment, sets, each);
+    cJSON_ArrayForEach(each, json_child(assignment, "updates")) add_update(assignment, sets, each);
     return sets;
 }
 
@@ -124,43 +108,44 @@ const char *admission_conflict(const struct planner *p, cJSON *assignment, const
     const char *key = json_str(assignment, "conflict");
 
     for (size_t i = 0; i < ARRAY_LEN(MAPS) && !key; i++)
-        key = conflict_of(at(at(template, HOLDERS[i]), MAPS[i]), at(sets, MAPS[i]));
+        key = conflict_of(json_child(json_child(template, HOLDERS[i]), MAPS[i]), json_child(sets, MAPS[i]));
     return key;
 }
 
 static void assign(const struct planner *p, cJSON *assignment, cJSON *pod)
 {
-    const cJSON *sets = sets_of(p, assignment), *tolerations = at(sets, "tolerations");
+    const cJSON *sets = sets_of(p, assignment), *tolerations = json_child(sets, "tolerations");
 
     for (size_t i = 0; i < ARRAY_LEN(MAPS); i++)
-        if (cJSON_GetArraySize(at(sets, MAPS[i])) > 0)
-            merge(desired_object(desired_object(pod, HOLDERS[i]), MAPS[i]), at(sets, MAPS[i]));
+        if (cJSON_GetArraySize(json_child(sets, MAPS[i])) > 0)
+            merge(desired_object(desired_object(pod, HOLDERS[i]), MAPS[i]), json_child(sets, MAPS[i]));
     if (cJSON_GetArraySize(tolerations) > 0)
-        add_tolerations(array_of(at(pod, "spec"), "tolerations"), tolerations);
+        add_tolerations(desired_array(json_child(pod, "spec"), "tolerations"), tolerations);
 }
 
 void admission_fill_pod(const struct planner *p, const struct slot *s, cJSON *pod)
 {
     const struct workload *w = p->queue.workload;
     cJSON *assignment = cJSON_GetArrayItem(p->queue.assignments, s->type);
-    cJSON *meta = at(pod, "metadata");
+    cJSON *meta = json_child(pod, "metadata");
 
     if (p->queue.verdict != QUEUE_RUN)
         return;
     assign(p, assignment, pod);
     cJSON *labels = desired_object(meta, "labels"), *annotations = desired_object(meta, "annotations");
     cJSON_DeleteItemFromObjectCaseSensitive(labels, LABEL_QUEUE);
-    desired_set(labels, LABEL_PODSET, cJSON_CreateString(s->spec->type));
+    json_set(labels, LABEL_PODSET, cJSON_CreateString(s->spec->type));
     if (strlen(w->queue) <= LABEL_VALUE_MAX)
-        desired_set(labels, LABEL_LOCAL_QUEUE, cJSON_CreateString(w->queue));
+        json_set(labels, LABEL_LOCAL_QUEUE, cJSON_CreateString(w->queue));
     if (w->cluster_queue[0] && strlen(w->cluster_queue) <= LABEL_VALUE_MAX)
-        desired_set(labels, LABEL_CLUSTER_QUEUE, cJSON_CreateString(w->cluster_queue));
-    desired_set(annotations, ANNOTATION_WORKLOAD, cJSON_CreateString(w->name));
-    if (!cJSON_IsTrue(at(assignment, "topology")))
+        json_set(labels, LABEL_CLUSTER_QUEUE, cJSON_CreateString(w->cluster_queue));
+    json_set(annotations, ANNOTATION_WORKLOAD, cJSON_CreateString(w->name));
+    if (!cJSON_IsTrue(json_child(assignment, "topology")))
         return;
     cJSON *gate = cJSON_CreateObject();
     cJSON_AddStringToObject(gate, "name", TOPOLOGY_GATE);
-    cJSON_AddItemToArray(array_of(at(pod, "spec"), "schedulingGates"), gate);
-    if (!at(annotations, ANNOTATION_TOPOLOGY_REQUIRED) && !at(annotations, ANNOTATION_TOPOLOGY_PREFERRED))
-        desired_set(annotations, ANNOTATION_TOPOLOGY_ANY, cJSON_CreateString("true"));
+    cJSON_AddItemToArray(desired_array(json_child(pod, "spec"), "schedulingGates"), gate);
+    if (!json_child(annotations, ANNOTATION_TOPOLOGY_REQUIRED) &&
+        !json_child(annotations, ANNOTATION_TOPOLOGY_PREFERRED))
+        json_set(annotations, ANNOTATION_TOPOLOGY_ANY, cJSON_CreateString("true"));
 }

@@ -195,9 +195,7 @@ static void leave_out(cJSON *spec, const char *node)
         cJSON_ArrayForEach(list, term) empty &= !list->child;
         if (empty)
             continue;
-        if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(term, "matchFields")))
-            desired_set(term, "matchFields", cJSON_CreateArray());
-        cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(term, "matchFields"), not_in(node));
+        cJSON_AddItemToArray(desired_array(term, "matchFields"), not_in(node));
     }
 }
 

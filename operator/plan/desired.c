@@ -18,12 +18,6 @@ char *desired_tensorboard_name(struct arena *a, const char *job)
     return arena_printf(a, "%s-tensorboard", job);
 }
 
-void desired_set(cJSON *object, const char *key, cJSON *value)
-{
-    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
-    cJSON_AddItemToObject(object, key, value);
-}
-
 void desired_owner(const struct trainjob *job, cJSON *metadata)
 {
     cJSON *refs = cJSON_CreateArray();
@@ -36,7 +30,7 @@ void desired_owner(const struct trainjob *job, cJSON *metadata)
     cJSON_AddBoolToObject(ref, "controller", true);
     cJSON_AddBoolToObject(ref, "blockOwnerDeletion", true);
     cJSON_AddItemToArray(refs, ref);
-    desired_set(metadata, "ownerReferences", refs);
+    json_set(metadata, "ownerReferences", refs);
 }
 
 cJSON *desired_child(const struct planner *p, const char *version, const char *kind, const char *name,

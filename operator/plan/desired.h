@@ -37,11 +37,9 @@ cJSON *desired_tensorboard_affinity(const struct planner *p);
 
 /* ---- for the files of desired_*.c */
 
-/* Set the member; an existing one is replaced. `value` then belongs to the object. */
-void desired_set(cJSON *object, const char *key, cJSON *value);
-
-/* The member; if it is not an object, an empty object replaces it. */
+/* The member; if it is not an object, or not a list, an empty one replaces it. */
 cJSON *desired_object(cJSON *parent, const char *key);
+cJSON *desired_array(cJSON *parent, const char *key);
 
 /* The apiVersion, kind and metadata of a child other than a pod. `hash`: for the annotation
  * ANNOTATION_SPEC_HASH; NULL: none. */

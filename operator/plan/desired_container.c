@@ -89,10 +89,10 @@ static void set_torchrun(struct planner *p, const struct slot *s, cJSON *contain
     for (int i = 0; i < t->n_extra_options; i++)
         if (t->rdzv_backend != RDZV_C10D || !users_rdzv_conf(t, &i))
             add_arg(args, t->extra_options[i]);
-    cJSON_ArrayForEach(arg, json_find(container, (const char *[]){"args", NULL}))
+    cJSON_ArrayForEach(arg, json_child(container, "args"))
         cJSON_AddItemToArray(args, cJSON_Duplicate(arg, true));
-    desired_set(container, "command", command);
-    desired_set(container, "args", args);
+    json_set(container, "command", command);
+    json_set(container, "args", args);
 }
 
 struct env {
@@ -198,7 +198,7 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
     if (!silent)
         add_env(&e, CONTRACT_ENV_TERMINATION_LOG, report && report[0] ? report : "/dev/termination-log");
     /* A site's ConfigMap may set these by envFrom, which env would override. Our launcher sets them if they are not set. */
-    if (cJSON_GetArraySize(json_find(container, (const char *[]){"envFrom", NULL})) == 0) {
+    if (cJSON_GetArraySize(json_child(container, "envFrom")) == 0) {
         add_env(&e, "PYTHONUNBUFFERED", "1");
         add_env(&e, "NCCL_DEBUG", "WARN");
     }
@@ -213,9 +213,9 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
         add_plain_env(p, s, &e);
     }
     /* Our variables come first, so that the user's may refer to them as $(NAME). */
-    cJSON_ArrayForEach(v, json_find(container, (const char *[]){"env", NULL}))
+    cJSON_ArrayForEach(v, json_child(container, "env"))
         cJSON_AddItemToArray(e.ours, cJSON_Duplicate(v, true));
-    desired_set(container, "env", e.ours);
+    json_set(container, "env", e.ours);
     if (!silent && !json_str(container, "terminationMessagePolicy"))
-        desired_set(container, "terminationMessagePolicy", cJSON_CreateString("FallbackToLogsOnError"));
+        json_set(container, "terminationMessagePolicy", cJSON_CreateString("FallbackToLogsOnError"));
 }

@@ -3,42 +3,19 @@
 
 #include <string.h>
 
-/* The file has 0.2 MB. A container runtime needs this much memory to start any program; the copy is in the
- * page cache, which the kernel can free. */
-static const char CPU[] = "100m";
-static const char MEMORY[] = "32Mi";
-static const char DISK[] = "16Mi";
-
 bool desired_launcher_runs(const struct planner *p)
 {
     return p->spec->torchrun.launcher == LAUNCHER_TORCHKEEPER && !p->spec->debug.enabled;
 }
 
-static const cJSON *find(const cJSON *o, const char *a, const char *b)
-{
-    return json_find(o, (const char *[]){a, b, NULL});
-}
-
-/* The member; creates an empty list if it is absent or null. trainjob_check_launcher has refused other types. */
-static cJSON *list_of(cJSON *object, const char *key)
-{
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key);
-
-    if (cJSON_IsArray(list))
-        return list;
-    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
-    return cJSON_AddArrayToObject(object, key);
-}
-
 static void add_mount(cJSON *container, bool read_only)
 {
-    cJSON *m = cJSON_CreateObject();
+    cJSON *m = cJSON_Parse("{\"name\":\"" TRAINJOB_LAUNCHER_NAME
+                           "\",\"mountPath\":\"" TRAINJOB_LAUNCHER_FOLDER "\"}");
 
-    cJSON_AddStringToObject(m, "name", TRAINJOB_LAUNCHER_NAME);
-    cJSON_AddStringToObject(m, "mountPath", TRAINJOB_LAUNCHER_FOLDER);
     if (read_only)
         cJSON_AddBoolToObject(m, "readOnly", true);
-    cJSON_AddItemToArray(list_of(container, "volumeMounts"), m);
+    cJSON_AddItemToArray(desired_array(container, "volumeMounts"), m);
 }
 
 /* For the restricted Pod Security level. The user is the training container's, or else the image's: a policy
@@ -46,38 +23,34 @@ static void add_mount(cJSON *container, bool read_only)
  * container's. */
 static void add_security(const cJSON *spec, const cJSON *training, cJSON *c)
 {
-    const cJSON *of_container = find(training, "securityContext", "runAsUser");
-    const cJSON *user =
-        cJSON_IsNumber(of_container) ? of_container : find(spec, "securityContext", "runAsUser");
-    cJSON *s = cJSON_AddObjectToObject(c, "securityContext");
+    const cJSON *of_container = json_child(json_child(training, "securityContext"), "runAsUser");
+    const cJSON *user = cJSON_IsNumber(of_container)
+                            ? of_container
+                            : json_child(json_child(spec, "securityContext"), "runAsUser");
+    cJSON *s = cJSON_Parse(
+        "{\"allowPrivilegeEscalation\":false,\"readOnlyRootFilesystem\":true,"
+        "\"capabilities\":{\"drop\":[\"ALL\"]},\"seccompProfile\":{\"type\":\"RuntimeDefault\"}}");
 
-    cJSON_AddBoolToObject(s, "allowPrivilegeEscalation", false);
-    cJSON_AddBoolToObject(s, "readOnlyRootFilesystem", true);
-    cJSON *drop = cJSON_AddArrayToObject(cJSON_AddObjectToObject(s, "capabilities"), "drop");
-    cJSON_AddItemToArray(drop, cJSON_CreateString("ALL"));
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(s, "seccompProfile"), "type", "RuntimeDefault");
+    cJSON_AddItemToObject(c, "securityContext", s);
     if (cJSON_IsNumber(user))
         cJSON_AddItemToObject(s, "runAsUser", cJSON_Duplicate(user, true));
     cJSON_AddBoolToObject(s, "runAsNonRoot", !cJSON_IsNumber(user) || user->valuedouble != 0);
 }
 
-/* Requests = limits, so that a Guaranteed pod stays Guaranteed. Limit the disk only if the training container
+/* The file has 0.2 MB. A container runtime needs this much memory to start any program; the copy is in the page
+ * cache, which the kernel can free. Requests = limits, so that a Guaranteed pod stays Guaranteed. Limit the disk only if the training container
  * does: the kubelet uses the containers' limits for the whole pod, and would evict a pod whose training has
  * no limit. */
 static void add_resources(const cJSON *training, cJSON *c)
 {
+    const cJSON *limits = json_child(json_child(training, "resources"), "limits");
+    cJSON *amounts = cJSON_Parse("{\"cpu\":\"100m\",\"memory\":\"32Mi\"}");
     cJSON *resources = cJSON_AddObjectToObject(c, "resources");
-    static const char *const KINDS[] = {"requests", "limits"};
-    const cJSON *limits = find(training, "resources", "limits");
-    bool disk = find(limits, "ephemeral-storage", NULL) != NULL;
 
-    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-        cJSON *o = cJSON_AddObjectToObject(resources, KINDS[i]);
-        cJSON_AddStringToObject(o, "cpu", CPU);
-        cJSON_AddStringToObject(o, "memory", MEMORY);
-        if (disk)
-            cJSON_AddStringToObject(o, "ephemeral-storage", DISK);
-    }
+    if (json_child(limits, "ephemeral-storage"))
+        cJSON_AddStringToObject(amounts, "ephemeral-storage", "16Mi");
+    cJSON_AddItemToObject(resources, "requests", amounts);
+    cJSON_AddItemToObject(resources, "limits", cJSON_Duplicate(amounts, true));
 }
 
 static cJSON *init_container(const struct planner *p, const cJSON *spec, const cJSON *training)
@@ -98,11 +71,9 @@ static cJSON *init_container(const struct planner *p, const cJSON *spec, const c
 
 void desired_launcher_add(const struct planner *p, cJSON *spec, cJSON *container)
 {
-    cJSON *volume = cJSON_CreateObject();
+    cJSON *volume = cJSON_Parse("{\"name\":\"" TRAINJOB_LAUNCHER_NAME "\",\"emptyDir\":{}}");
 
-    cJSON_InsertItemInArray(list_of(spec, "initContainers"), 0, init_container(p, spec, container));
-    cJSON_AddStringToObject(volume, "name", TRAINJOB_LAUNCHER_NAME);
-    cJSON_AddObjectToObject(volume, "emptyDir");
-    cJSON_AddItemToArray(list_of(spec, "volumes"), volume);
+    cJSON_InsertItemInArray(desired_array(spec, "initContainers"), 0, init_container(p, spec, container));
+    cJSON_AddItemToArray(desired_array(spec, "volumes"), volume);
     add_mount(container, true);
 }

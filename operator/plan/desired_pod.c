@@ -12,7 +12,7 @@ static const char DEFAULT_CONTAINER[] = "kubectl.kubernetes.io/default-container
 
 static void set_text(cJSON *object, const char *key, const char *value)
 {
-    desired_set(object, key, cJSON_CreateString(value));
+    json_set(object, key, cJSON_CreateString(value));
 }
 
 static void set_number_text(cJSON *object, const char *key, int value)
@@ -30,8 +30,19 @@ cJSON *desired_object(cJSON *parent, const char *key)
     if (cJSON_IsObject(o))
         return o;
     o = cJSON_CreateObject();
-    desired_set(parent, key, o);
+    json_set(parent, key, o);
     return o;
+}
+
+cJSON *desired_array(cJSON *parent, const char *key)
+{
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(parent, key);
+
+    if (cJSON_IsArray(list))
+        return list;
+    list = cJSON_CreateArray();
+    json_set(parent, key, list);
+    return list;
 }
 
 /* Labels, annotations and finalizers come from the template, as for other controllers; the rest is the
@@ -39,13 +50,13 @@ cJSON *desired_object(cJSON *parent, const char *key)
 static void add_metadata(struct planner *p, const struct slot *s, const cJSON *training, cJSON *pod)
 {
     static const char *const COPIED[] = {"labels", "annotations", "finalizers"};
-    const cJSON *from = json_find(s->spec->template, (const char *[]){"metadata", NULL});
+    const cJSON *from = json_child(s->spec->template, "metadata");
     cJSON *meta = cJSON_AddObjectToObject(pod, "metadata");
 
     set_text(meta, "name", s->name);
     set_text(meta, "namespace", p->job->ns);
     for (size_t i = 0; i < ARRAY_LEN(COPIED); i++) {
-        const cJSON *m = json_find(from, (const char *[]){COPIED[i], NULL});
+        const cJSON *m = json_child(from, COPIED[i]);
         if (m)
             cJSON_AddItemToObject(meta, COPIED[i], cJSON_Duplicate(m, true));
     }
@@ -93,7 +104,7 @@ static void drop_init_containers(cJSON *spec)
 
 static void set_words(cJSON *container, const char *key, const char *const *words, int n)
 {
-    desired_set(container, key, cJSON_CreateStringArray(words, n));
+    json_set(container, key, cJSON_CreateStringArray(words, n));
 }
 
 /* Replace the template's command by that of debug mode, or else of resumeSpecs. */
@@ -129,7 +140,7 @@ cJSON *desired_pod(struct planner *p, const struct slot *s)
 
     set_text(pod, "apiVersion", "v1");
     set_text(pod, "kind", "Pod");
-    const cJSON *theirs = json_find(s->spec->template, (const char *[]){"spec", NULL});
+    const cJSON *theirs = json_child(s->spec->template, "spec");
     add_metadata(p, s, trainjob_training_container(theirs), pod);
     cJSON *spec = cJSON_Duplicate(theirs, true);
     cJSON_AddItemToObject(pod, "spec", spec);
@@ -157,7 +168,7 @@ static bool has_shared_memory(const cJSON *container)
 {
     const cJSON *m;
 
-    cJSON_ArrayForEach(m, json_find(container, (const char *[]){"volumeMounts", NULL}))
+    cJSON_ArrayForEach(m, json_child(container, "volumeMounts"))
     {
         const char *path = json_str(m, "mountPath");
         if (path && strncmp(path, "/dev/shm", 8) == 0 && (!path[8] || strcmp(path + 8, "/") == 0))
@@ -172,15 +183,14 @@ static bool lacks_shared_memory(const cJSON *spec, const cJSON *container)
     bool gpus;
 
     (void)trainjob_gpus(container, &gpus);
-    return gpus && !has_shared_memory(container) &&
-           !cJSON_IsTrue(json_find(spec, (const char *[]){"hostIPC", NULL}));
+    return gpus && !has_shared_memory(container) && !cJSON_IsTrue(json_child(spec, "hostIPC"));
 }
 
 void desired_pod_warnings(struct planner *p)
 {
     for (int i = 0; i < p->spec->n_replica_specs; i++) {
         const struct replica_spec *r = &p->spec->replica_specs[i];
-        const cJSON *spec = json_find(r->template, (const char *[]){"spec", NULL});
+        const cJSON *spec = json_child(r->template, "spec");
         const cJSON *c = trainjob_training_container(spec);
         const char *dns = json_str(spec, "dnsPolicy");
         if (lacks_shared_memory(spec, c))
@@ -189,7 +199,7 @@ void desired_pod_warnings(struct planner *p)
                 "type %s: container %s uses GPUs and mounts nothing at /dev/shm; its 64 MiB are soon full: "
                 "mount an emptyDir with medium Memory there",
                 r->type, json_str(c, "name"));
-        const bool host = cJSON_IsTrue(json_find(spec, (const char *[]){"hostNetwork", NULL}));
+        const bool host = cJSON_IsTrue(json_child(spec, "hostNetwork"));
         if (dns && strcmp(dns, "ClusterFirstWithHostNet") == 0)
             continue;
         if (host || (dns && strcmp(dns, "Default") == 0))

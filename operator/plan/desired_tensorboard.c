@@ -6,11 +6,6 @@
 
 enum { NOBODY = 65534 };
 
-static const cJSON *find(const cJSON *o, const char *a, const char *b)
-{
-    return json_find(o, (const char *[]){a, b, NULL});
-}
-
 /* TensorBoard's pods do not count as the job's pods: they have a separate label. Returns the labels. */
 static cJSON *add_selector(struct planner *p, cJSON *parent, const char *key)
 {
@@ -38,17 +33,13 @@ cJSON *desired_tensorboard_affinity(const struct planner *p)
 
     if (!master || !master->node[0])
         return affinity;
-    cJSON *node = cJSON_AddObjectToObject(affinity, "nodeAffinity");
-    cJSON *list = cJSON_AddArrayToObject(node, "preferredDuringSchedulingIgnoredDuringExecution");
-    cJSON *term = cJSON_CreateObject();
-    cJSON_AddNumberToObject(term, "weight", 100);
-    cJSON *preference = cJSON_AddObjectToObject(term, "preference");
-    cJSON *match = cJSON_CreateObject();
-    cJSON_AddStringToObject(match, "key", "metadata.name");
-    cJSON_AddStringToObject(match, "operator", "In");
+    cJSON *term = cJSON_Parse("{\"weight\":100,\"preference\":{\"matchFields\":[{\"key\":\"metadata.name\","
+                              "\"operator\":\"In\"}]}}");
+    cJSON *match = json_child(json_child(term, "preference"), "matchFields")->child;
     cJSON_AddItemToArray(cJSON_AddArrayToObject(match, "values"), cJSON_CreateString(master->node));
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(preference, "matchFields"), match);
-    cJSON_AddItemToArray(list, term);
+    cJSON *node = cJSON_AddObjectToObject(affinity, "nodeAffinity");
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(node, "preferredDuringSchedulingIgnoredDuringExecution"),
+                         term);
     return affinity;
 }
 
@@ -105,22 +96,16 @@ static void add_volumes(struct planner *p, cJSON *pod, cJSON *container)
         cJSON_AddBoolToObject(m, "readOnly", true);
         cJSON_AddItemToArray(mounts, m);
     }
-    cJSON *tmp = cJSON_CreateObject();
-    cJSON_AddStringToObject(tmp, "name", "tmp");
-    cJSON_AddObjectToObject(tmp, "emptyDir");
-    cJSON_AddItemToArray(volumes, tmp);
-    cJSON *tmp_mount = cJSON_CreateObject();
-    cJSON_AddStringToObject(tmp_mount, "name", "tmp");
-    cJSON_AddStringToObject(tmp_mount, "mountPath", "/tmp");
-    cJSON_AddItemToArray(mounts, tmp_mount);
+    cJSON_AddItemToArray(volumes, cJSON_Parse("{\"name\":\"tmp\",\"emptyDir\":{}}"));
+    cJSON_AddItemToArray(mounts, cJSON_Parse("{\"name\":\"tmp\",\"mountPath\":\"/tmp\"}"));
 }
 
 /* The training container's user or group, who wrote the logs and can read them. */
 static int64_t inherited_id(struct planner *p, const char *key)
 {
-    const cJSON *spec = find(p->slots[0].spec->template, "spec", NULL);
-    const cJSON *of_pod = find(spec, "securityContext", NULL);
-    const cJSON *of_container = find(trainjob_training_container(spec), "securityContext", NULL);
+    const cJSON *spec = json_child(p->slots[0].spec->template, "spec");
+    const cJSON *of_pod = json_child(spec, "securityContext");
+    const cJSON *of_container = json_child(trainjob_training_container(spec), "securityContext");
 
     return json_i64(of_container, key, json_i64(of_pod, key, NOBODY));
 }
@@ -129,39 +114,14 @@ static void add_security(struct planner *p, cJSON *pod, cJSON *container)
 {
     int64_t user = inherited_id(p, "runAsUser");
     cJSON *of_pod = cJSON_AddObjectToObject(pod, "securityContext");
-    cJSON *of_container = cJSON_AddObjectToObject(container, "securityContext");
 
     cJSON_AddNumberToObject(of_pod, "runAsUser", (double)user);
     cJSON_AddNumberToObject(of_pod, "runAsGroup", (double)inherited_id(p, "runAsGroup"));
     cJSON_AddBoolToObject(of_pod, "runAsNonRoot", user != 0);
     cJSON_AddStringToObject(cJSON_AddObjectToObject(of_pod, "seccompProfile"), "type", "RuntimeDefault");
-    cJSON_AddBoolToObject(of_container, "allowPrivilegeEscalation", false);
-    cJSON *drop = cJSON_AddArrayToObject(cJSON_AddObjectToObject(of_container, "capabilities"), "drop");
-    add_arg(drop, "ALL");
-}
-
-static void add_env(cJSON *container)
-{
-    static const char *const ENV[][2] = {{"NVIDIA_VISIBLE_DEVICES", "void"}, {"HOME", "/tmp"}};
-    cJSON *env = cJSON_AddArrayToObject(container, "env");
-
-    for (size_t i = 0; i < ARRAY_LEN(ENV); i++) {
-        cJSON *e = cJSON_CreateObject();
-        cJSON_AddStringToObject(e, "name", ENV[i][0]);
-        cJSON_AddStringToObject(e, "value", ENV[i][1]);
-        cJSON_AddItemToArray(env, e);
-    }
-}
-
-static void add_probe(cJSON *container)
-{
-    cJSON *probe = cJSON_AddObjectToObject(container, "readinessProbe");
-    cJSON *get = cJSON_AddObjectToObject(probe, "httpGet");
-
-    cJSON_AddStringToObject(get, "path", "/");
-    cJSON_AddNumberToObject(get, "port", TENSORBOARD_PORT);
-    cJSON_AddNumberToObject(probe, "periodSeconds", 5);
-    cJSON_AddNumberToObject(probe, "timeoutSeconds", 5);
+    cJSON_AddItemToObject(
+        container, "securityContext",
+        cJSON_Parse("{\"allowPrivilegeEscalation\":false,\"capabilities\":{\"drop\":[\"ALL\"]}}"));
 }
 
 static cJSON *tensorboard_container(struct planner *p)
@@ -177,22 +137,26 @@ static cJSON *tensorboard_container(struct planner *p)
     add_arg(args, "--bind_all");
     add_arg(args, arena_printf(p->a, "--port=%d", TENSORBOARD_PORT));
     desired_port(c, "containerPort", "http", TENSORBOARD_PORT);
-    add_env(c);
+    cJSON_AddItemToObject(c, "env",
+                          cJSON_Parse("[{\"name\":\"NVIDIA_VISIBLE_DEVICES\",\"value\":\"void\"},"
+                                      "{\"name\":\"HOME\",\"value\":\"/tmp\"}]"));
     if (tb->resources)
         cJSON_AddItemToObject(c, "resources", cJSON_Duplicate(tb->resources, true));
-    add_probe(c);
+    cJSON *probe = cJSON_Parse("{\"httpGet\":{\"path\":\"/\"},\"periodSeconds\":5,\"timeoutSeconds\":5}");
+    cJSON_AddNumberToObject(json_child(probe, "httpGet"), "port", TENSORBOARD_PORT);
+    cJSON_AddItemToObject(c, "readinessProbe", probe);
     return c;
 }
 
 static void add_pod_spec(struct planner *p, cJSON *template, bool with_node)
 {
     static const char *const COPIED[] = {"tolerations", "nodeSelector", "imagePullSecrets"};
-    const cJSON *from = find(p->slots[0].spec->template, "spec", NULL);
+    const cJSON *from = json_child(p->slots[0].spec->template, "spec");
     cJSON *pod = cJSON_AddObjectToObject(template, "spec");
     cJSON *container = tensorboard_container(p);
 
     for (size_t i = 0; i < ARRAY_LEN(COPIED); i++) {
-        const cJSON *m = find(from, COPIED[i], NULL);
+        const cJSON *m = json_child(from, COPIED[i]);
         if (m)
             cJSON_AddItemToObject(pod, COPIED[i], cJSON_Duplicate(m, true));
     }

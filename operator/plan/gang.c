@@ -1,9 +1,11 @@
 /* gang.c - build a PodGroup for an attempt and join its pods to it, for each of the gang schedulers. */
 #include "operator/plan/gang.h"
 
-#include "operator/api/requests.h"
+#include "operator/api/quantity.h"
 #include "operator/plan/desired.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* By these the schedulers find a pod's PodGroup. */
@@ -12,7 +14,7 @@ static const char VOLCANO_ANNOTATION[] = "scheduling.k8s.io/group-name";
 static const char NATIVE_FIELD[] = "schedulingGroup";
 
 /* Names of jobs are longer than the limit of a label's value allows with the largest attempt. */
-enum { JOB_NAME_MAX = 52 };
+enum { JOB_NAME_MAX = 52, RESOURCES_MAX = 32 };
 
 static char *group_name(const struct planner *p, int32_t attempt)
 {
@@ -23,11 +25,11 @@ static char *group_name(const struct planner *p, int32_t attempt)
 
 bool gang_is_theirs(const cJSON *template)
 {
-    const cJSON *spec = json_find(template, (const char *[]){"spec", NULL});
+    const cJSON *spec = json_child(template, "spec");
     const char *scheduler = json_str(spec, "schedulerName");
 
     return (scheduler && scheduler[0] && strcmp(scheduler, "default-scheduler") != 0) ||
-           json_find(spec, (const char *[]){NATIVE_FIELD, NULL}) ||
+           json_child(spec, NATIVE_FIELD) ||
            json_find(template, (const char *[]){"metadata", "labels", COSCHEDULING_LABEL, NULL}) ||
            json_find(template, (const char *[]){"metadata", "annotations", VOLCANO_ANNOTATION, NULL});
 }
@@ -48,7 +50,7 @@ enum gang_scheduler gang_of(const struct planner *p)
 static void set_scheduler(const struct planner *p, cJSON *spec)
 {
     if (p->in->gangs.scheduler_name)
-        desired_set(spec, "schedulerName", cJSON_CreateString(p->in->gangs.scheduler_name));
+        json_set(spec, "schedulerName", cJSON_CreateString(p->in->gangs.scheduler_name));
 }
 
 void gang_join(const struct planner *p, cJSON *pod)
@@ -60,14 +62,14 @@ void gang_join(const struct planner *p, cJSON *pod)
     const char *group = group_name(p, p->st.attempt);
 
     if (class && !json_str(spec, "priorityClassName"))
-        desired_set(spec, "priorityClassName", cJSON_CreateString(class));
+        json_set(spec, "priorityClassName", cJSON_CreateString(class));
     if (scheduler == GANG_NONE)
         return;
-    desired_set(desired_object(meta, "labels"), LABEL_GANG, cJSON_CreateString(gang_schedulers[scheduler]));
+    json_set(desired_object(meta, "labels"), LABEL_GANG, cJSON_CreateString(gang_schedulers[scheduler]));
     if (scheduler == GANG_COSCHEDULING)
-        desired_set(desired_object(meta, "labels"), COSCHEDULING_LABEL, cJSON_CreateString(group));
+        json_set(desired_object(meta, "labels"), COSCHEDULING_LABEL, cJSON_CreateString(group));
     else if (scheduler == GANG_VOLCANO)
-        desired_set(desired_object(meta, "annotations"), VOLCANO_ANNOTATION, cJSON_CreateString(group));
+        json_set(desired_object(meta, "annotations"), VOLCANO_ANNOTATION, cJSON_CreateString(group));
     else
         cJSON_AddStringToObject(cJSON_AddObjectToObject(spec, NATIVE_FIELD), "podGroupName", group);
     if (scheduler != GANG_NATIVE)
@@ -83,18 +85,61 @@ static int min_member(const struct planner *p)
     return p->spec->elastic.enabled ? p->spec->elastic.min : p->spec->pods;
 }
 
-/* The requests of the first n pods together, for Volcano's queues. */
+/* Add `times` the quantities of a list to the numbers of *sum. Exact to 2^53 of a resource's unit. */
+static void add_amounts(cJSON *sum, const cJSON *list, const cJSON *unless_in, int times)
+{
+    const cJSON *q;
+
+    cJSON_ArrayForEach(q, list)
+    {
+        cJSON *have = json_child(sum, q->string);
+        if (json_child(unless_in, q->string) || (!have && cJSON_GetArraySize(sum) == RESOURCES_MAX))
+            continue;
+        if (!have)
+            have = cJSON_AddNumberToObject(sum, q->string, 0);
+        have->valuedouble += times * quantity_amount(q);
+    }
+}
+
+/* What a pod needs while it trains: its containers and sidecars. A limit without a request is the request, too. */
+static void add_requests(cJSON *sum, const cJSON *containers, bool init, int pods)
+{
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, containers)
+    {
+        const cJSON *resources = json_child(c, "resources"), *requests = json_child(resources, "requests");
+        if (init && !pod_is_sidecar(c))
+            continue;
+        add_amounts(sum, requests, NULL, pods);
+        add_amounts(sum, json_child(resources, "limits"), requests, pods);
+    }
+}
+
+/* The requests of the first n pods together, for Volcano's queues: {"cpu":"1500m","memory":"1024"}. */
 static cJSON *min_resources(const struct planner *p, int n)
 {
-    struct requests sum = {0};
+    cleanup_json cJSON *sum = cJSON_CreateObject();
+    cJSON *o = cJSON_CreateObject();
+    const cJSON *q;
+    char text[64];
 
     for (int i = 0; i < p->spec->n_replica_specs && n > 0; i++) {
         const struct replica_spec *r = &p->spec->replica_specs[i];
+        const cJSON *spec = json_child(r->template, "spec");
         int pods = r->replicas < n ? r->replicas : n;
-        requests_add(&sum, json_find(r->template, (const char *[]){"spec", NULL}), pods);
+        add_requests(sum, json_child(spec, "containers"), false, pods);
+        add_requests(sum, json_child(spec, "initContainers"), true, pods);
         n -= pods;
     }
-    return requests_json(&sum);
+    cJSON_ArrayForEach(q, sum)
+    {
+        bool whole = q->valuedouble == floor(q->valuedouble);
+        snprintf(text, sizeof(text), whole ? "%.0f" : "%.0fm",
+                 whole ? q->valuedouble : ceil(q->valuedouble * 1000 - 1e-6));
+        cJSON_AddStringToObject(o, q->string, text);
+    }
+    return o;
 }
 
 static cJSON *group_spec(const struct planner *p, enum gang_scheduler scheduler)

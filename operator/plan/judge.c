@@ -41,7 +41,7 @@ static bool matches_code(const cJSON *on, const struct fact *f)
     if (f->kind != 'c' || (container && !sv_eq(f->what, container)) ||
         !sv_i64(f->how, INT32_MIN, INT32_MAX, &code))
         return false;
-    cJSON_ArrayForEach(value, json_find(on, (const char *[]){"values", NULL}))
+    cJSON_ArrayForEach(value, json_child(on, "values"))
     {
         if (value->valuedouble == (double)code)
             return in;
@@ -65,8 +65,8 @@ static bool matches_condition(const cJSON *patterns, const struct fact *f)
 
 static bool find_match(const cJSON *rule, const char *evidence, struct fact *ret)
 {
-    const cJSON *codes = json_find(rule, (const char *[]){"onExitCodes", NULL});
-    const cJSON *patterns = json_find(rule, (const char *[]){"onPodConditions", NULL});
+    const cJSON *codes = json_child(rule, "onExitCodes");
+    const cJSON *patterns = json_child(rule, "onPodConditions");
     struct sv rest = sv_from(evidence);
 
     while (next_fact(&rest, ret))
@@ -124,7 +124,7 @@ static void failurerule_apply(const struct planner *p, const struct slot *s, str
     const char *evidence = evidence_of(p, s);
     cJSON_ArrayForEach(rule, rules)
     {
-        if (!ended && json_find(rule, (const char *[]){"onExitCodes", NULL})) {
+        if (!ended && json_child(rule, "onExitCodes")) {
             v->class = VERDICT_NONE;
             return;
         }

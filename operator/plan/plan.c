@@ -41,9 +41,9 @@ static void find_command(struct planner *p, int type, const cJSON *pod_spec, str
     const cJSON *c;
     int i = 0;
 
-    cJSON_ArrayForEach(c, json_find(pod_spec, (const char *[]){"containers", NULL}))
+    cJSON_ArrayForEach(c, json_child(pod_spec, "containers"))
     {
-        if (c == training && cJSON_GetArraySize(json_find(c, (const char *[]){"command", NULL})) > 0)
+        if (c == training && cJSON_GetArraySize(json_child(c, "command")) > 0)
             note(ret, arena_printf(p->a, "replicaSpecs[%d].template.spec.containers[%d].command", type, i));
         i++;
     }
@@ -102,7 +102,7 @@ static void ignored_report(struct planner *p)
     if (p->job->status.observed_generation >= p->job->generation)
         return;
     for (int i = 0; i < spec->n_replica_specs; i++) {
-        const cJSON *pod_spec = json_find(spec->replica_specs[i].template, (const char *[]){"spec", NULL});
+        const cJSON *pod_spec = json_child(spec->replica_specs[i].template, "spec");
         const char *policy = json_str(pod_spec, "restartPolicy");
         if (torchrun)
             find_command(p, i, pod_spec, &commands);

@@ -50,7 +50,7 @@ static const char *claim_of(const cJSON *volume, const struct pod *pod, const ch
 
     *ret_class = "";
     if (!template || !name)
-        return json_str(json_find(volume, (const char *[]){"persistentVolumeClaim", NULL}), "claimName");
+        return json_str(json_child(volume, "persistentVolumeClaim"), "claimName");
     if (class)
         *ret_class = arena_printf(a, " (storage class %.*s)", CLAIM_BYTES, class);
     return arena_printf(a, "%s-%.*s", pod->name, CLAIM_BYTES, name);

@@ -11,11 +11,6 @@
 
 enum { PLACE_AGAIN_MS = 30000, SUBJECT_BYTES = 100, PLACES_EXACT = 10, PLACES_FAR = 100 };
 
-static cJSON *at(const cJSON *node, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(node, key);
-}
-
 char *queue_workload_name(struct arena *a, const struct trainjob *job)
 {
     return job->queue.prebuilt ? arena_strdup(a, job->queue.prebuilt)
@@ -73,7 +68,7 @@ static const char *lost_flavor(struct planner *p)
 
     cJSON_ArrayForEach(assignment, p->queue.assignments)
     {
-        cJSON_ArrayForEach(f, at(assignment, "flavors"))
+        cJSON_ArrayForEach(f, json_child(assignment, "flavors"))
         {
             const char *name = cJSON_IsString(f) ? f->valuestring : "";
             const struct queue_setting *s = queuespec_setting(p, QUEUE_FLAVOR, name);

@@ -13,11 +13,6 @@
 
 enum { QUEUE_AGAIN_MS = 30000, EDITS_AT_ONCE = 3 };
 
-static cJSON *at(const cJSON *node, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(node, key);
-}
-
 const struct queue_setting *queuespec_setting(const struct planner *p, enum queue_setting_kind kind,
                                               const char *name)
 {
@@ -32,7 +27,8 @@ const struct queue_setting *queuespec_setting(const struct planner *p, enum queu
 static const char *template_class(const struct planner *p)
 {
     for (int t = 0; t < p->spec->n_replica_specs; t++) {
-        const char *name = json_str(at(p->spec->replica_specs[t].template, "spec"), "priorityClassName");
+        const char *name =
+            json_str(json_child(p->spec->replica_specs[t].template, "spec"), "priorityClassName");
         if (name && name[0])
             return name;
     }
@@ -80,12 +76,12 @@ static void copy_quantities(cJSON *spec, const char *list)
     static const char *const RESOURCES[] = {"requests", "limits"};
     cJSON *c;
 
-    cJSON_ArrayForEach(c, at(spec, list))
+    cJSON_ArrayForEach(c, json_child(spec, list))
     {
-        cJSON *resources = at(c, "resources");
+        cJSON *resources = json_child(c, "resources");
         for (size_t i = 0; i < ARRAY_LEN(RESOURCES); i++)
-            if (cJSON_IsObject(at(resources, RESOURCES[i])))
-                desired_set(resources, RESOURCES[i], workload_quantities(at(resources, RESOURCES[i])));
+            if (cJSON_IsObject(json_child(resources, RESOURCES[i])))
+                json_set(resources, RESOURCES[i], workload_quantities(json_child(resources, RESOURCES[i])));
     }
 }
 
@@ -111,7 +107,7 @@ static cJSON *podset(const struct workload_podset *from)
 {
     static const char *const META[] = {"labels", "annotations"};
     cJSON *set = cJSON_CreateObject();
-    const cJSON *meta = at(from->template, "metadata");
+    const cJSON *meta = json_child(from->template, "metadata");
 
     cJSON_AddStringToObject(set, "name", from->name);
     cJSON_AddNumberToObject(set, "count", (double)from->count);
@@ -120,14 +116,14 @@ static cJSON *podset(const struct workload_podset *from)
     cJSON *template = cJSON_AddObjectToObject(set, "template");
     cJSON *own = cJSON_AddObjectToObject(template, "metadata");
     for (size_t i = 0; i < ARRAY_LEN(META); i++)
-        if (cJSON_IsObject(at(meta, META[i])))
-            cJSON_AddItemToObject(own, META[i], cJSON_Duplicate(at(meta, META[i]), true));
-    cJSON *spec = cJSON_Duplicate(at(from->template, "spec"), true);
+        if (cJSON_IsObject(json_child(meta, META[i])))
+            cJSON_AddItemToObject(own, META[i], cJSON_Duplicate(json_child(meta, META[i]), true));
+    cJSON *spec = cJSON_Duplicate(json_child(from->template, "spec"), true);
     cJSON_AddItemToObject(template, "spec", spec);
-    desired_set(spec, "restartPolicy", cJSON_CreateString("Never"));
+    json_set(spec, "restartPolicy", cJSON_CreateString("Never"));
     copy_quantities(spec, "containers");
     copy_quantities(spec, "initContainers");
-    add_topology(set, at(meta, "annotations"));
+    add_topology(set, json_child(meta, "annotations"));
     return set;
 }
 
@@ -164,10 +160,10 @@ static cJSON *whole(const struct planner *p, const struct queuespec *q)
 cJSON *queuespec_workload(struct planner *p, const struct queuespec *q)
 {
     cJSON *o = desired_child(p, WORKLOAD_API_VERSION, "Workload", queue_workload_name(p->a, p->job), NULL);
-    cJSON *meta = at(o, "metadata");
+    cJSON *meta = json_child(o, "metadata");
     cleanup_json cJSON *doc = whole(p, q);
 
-    cJSON_AddStringToObject(at(meta, "labels"), WORKLOAD_GROUP "/job-uid", p->job->uid);
+    cJSON_AddStringToObject(json_child(meta, "labels"), WORKLOAD_GROUP "/job-uid", p->job->uid);
     cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "finalizers"), cJSON_CreateString(WORKLOAD_FINALIZER));
     if (p->job->queue.gated_by)
         cJSON_AddStringToObject(cJSON_AddObjectToObject(meta, "annotations"), ANNOTATION_QUEUE_GATE,

@@ -283,7 +283,7 @@ static cJSON *own_report(const char *message, struct rootcause *ret)
         .exit_code = (int32_t)code,
         .signal = (int32_t)signal,
         .rank = (int32_t)rank,
-        .no_progress = cJSON_IsTrue(json_find(o, (const char *[]){"noProgress", NULL})),
+        .no_progress = cJSON_IsTrue(json_child(o, "noProgress")),
         /* PyTorch's programs exit with 1 when they have lost a peer. */
         .peer_lost = code == EXIT_CODE_ERROR && text_is_lost_peer(sv_from(text)),
     };

@@ -296,7 +296,7 @@ bool status_patch(struct planner *p, struct action *out)
     bool awaited = is_transition(old, &p->st) && !just_begins(p);
     if (!diff)
         return false;
-    bool progressed = json_find(diff, (const char *[]){"progress", NULL}) != NULL;
+    bool progressed = json_child(diff, "progress") != NULL;
     bool more = awaited || has_more_than_details(p, diff);
     if (!more && !(progressed && progress_is_due(p)))
         return false;

@@ -53,11 +53,11 @@ static void read_state(struct state *s, const cJSON *doc)
 
     cJSON_ArrayForEach(m, get(doc, "pods"))
     {
-        struct pod *pod = s->in.n_pods < PODS_MAX ? pod_decode(m, &err) : NULL;
+        struct pod *pod = s->in.n_pods < PODS_MAX ? pod_decode(m, NULL, &err) : NULL;
         if (pod && belongs(s, pod))
             s->pods[s->in.n_pods++] = pod;
         else
-            pod_free(pod);
+            free(pod);
     }
     s->in.job = s->job;
     s->in.status_first = cJSON_IsTrue(get(doc, "lost"));
@@ -169,7 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(!plan.requeue_ms || plan.requeue_ms > s.in.now_ms || plan.n_actions > 0);
     check_again(&s, &plan);
     for (int i = 0; i < s.in.n_pods; i++)
-        pod_free(s.pods[i]);
+        free(s.pods[i]);
     trainjob_free(s.job);
     return 0;
 }

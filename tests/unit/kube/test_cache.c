@@ -19,10 +19,13 @@ struct watch {
     const char *want;
 };
 
-static int decode(const cJSON *pod, struct kube_cache_item *ret, struct err *err)
+static int decode(const cJSON *pod, const struct err *unreadable, struct kube_store_entry *ret,
+                  struct err *err)
 {
     const char *phase = json_str(json_find(pod, (const char *[]){"status", NULL}), "phase");
 
+    if (unreadable)
+        return -1;
     if (phase && strcmp(phase, "Broken") == 0)
         return err_set(err, ERR_INVALID, "status.phase: Broken");
     ret->group = json_str(json_find(pod, (const char *[]){"metadata", "labels", NULL}), "job");

@@ -2,7 +2,7 @@
 #include "lab.h"
 
 #include "common/memory.h"
-#include "kube/auth/credential.h"
+#include "kube/auth/config.h"
 #include "test.h"
 
 #include <stdio.h>

@@ -139,7 +139,7 @@ static struct child *read_child(const cJSON *brief, const char *name, const char
     brief_copy(sub(o, "spec"), "replicas", brief, "replicas");
     brief_copy(sub(o, "status"), "availableReplicas", brief, "available");
     brief_copy(sub(o, "status"), "conditions", brief, "conditions");
-    return child_decode(o, err);
+    return child_decode(o, NULL, err);
 }
 
 static void read_problem(const cJSON *doc, struct plan_problem *p)
@@ -204,7 +204,7 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
     cJSON_ArrayForEach(brief, get(doc, "pods"))
     {
         cleanup_json cJSON *object = brief_pod(brief, job->name, job->uid, job->spec.hash);
-        i->pods[in->n_pods] = pod_decode(object, err);
+        i->pods[in->n_pods] = pod_decode(object, NULL, err);
         if (!i->pods[in->n_pods])
             return -1;
         in->n_pods++;
@@ -224,9 +224,9 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
 static void free_input(struct input *i)
 {
     for (int k = 0; k < i->in.n_pods; k++)
-        pod_free(i->pods[k]);
+        free(i->pods[k]);
     for (int k = 0; k < 3; k++)
-        child_free(i->children[k]);
+        free(i->children[k]);
     arena_release(&i->arena);
 }
 

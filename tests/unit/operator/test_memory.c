@@ -32,7 +32,7 @@ static int64_t plan_hash(void *ctx)
     cJSON *tree = json_parse(m->job, strlen(m->job), &err);
     cleanup_json cJSON *pod_tree = json_parse(m->pod, strlen(m->pod), &err);
     cleanup_trainjob struct trainjob *job = tree ? trainjob_decode(tree, &err) : NULL;
-    struct pod *pod = pod_tree ? pod_decode(pod_tree, &err) : NULL;
+    struct pod *pod = pod_tree ? pod_decode(pod_tree, NULL, &err) : NULL;
     if (!job || !pod)
         return -1;
     const struct pod *pods[] = {pod};
@@ -51,7 +51,7 @@ static int64_t plan_hash(void *ctx)
                 hash = hash * 31 + (unsigned char)*p;
         hash = hash * 31 + (uint64_t)act->kind;
     }
-    pod_free(pod);
+    free(pod);
     return (int64_t)(hash >> 1);
 }
 

@@ -58,11 +58,11 @@ static void look(struct pass *p)
     assert_in_range(p->in.n_pods, 0, PODS_MAX);
     for (int i = 0; i < p->in.n_pods; i++) {
         cleanup_json cJSON *object = fake_nth_json(p->server, LAB_PODS, i);
-        p->pods[i] = pod_decode(object, &err);
+        p->pods[i] = pod_decode(object, NULL, &err);
         assert_non_null(p->pods[i]);
     }
     cleanup_json cJSON *service = fake_nth_json(p->server, LAB_SERVICES, 0);
-    p->service = service ? child_decode(service, &err) : NULL;
+    p->service = service ? child_decode(service, NULL, &err) : NULL;
     p->in.service = p->service;
     plan_trainjob(&p->in, &p->arena, &p->plan);
 }
@@ -70,8 +70,8 @@ static void look(struct pass *p)
 static void forget(struct pass *p)
 {
     for (int i = 0; i < p->in.n_pods; i++)
-        pod_free(p->pods[i]);
-    child_free(p->service);
+        free(p->pods[i]);
+    free(p->service);
     trainjob_free(p->job);
     arena_release(&p->arena);
     *p = (struct pass){.server = p->server};

@@ -30,13 +30,13 @@ static void test_defaults(void **state)
 
     (void)state;
     assert_int_equal(parse(&o, &err, NULL, NULL), 0);
-    assert_null(o.ns);
+    assert_null(o.controller.ns);
     assert_null(o.api.server);
-    assert_string_equal(o.metrics_address, ":8080");
-    assert_string_equal(o.health_address, ":8081");
+    assert_string_equal(o.manager.metrics_address, ":8080");
+    assert_string_equal(o.manager.probe_address, ":8081");
     assert_int_equal(o.log_level, LOG_INFO);
     assert_true(o.leader_elect);
-    assert_null(o.leader_elect_ns);
+    assert_null(o.manager.lease_ns);
 }
 
 static void test_values(void **state)
@@ -46,27 +46,27 @@ static void test_values(void **state)
 
     (void)state;
     assert_int_equal(parse(&o, &err, "--namespace=team-a", "--launcher-image=l:1"), 0);
-    assert_string_equal(o.ns, "team-a");
-    assert_string_equal(o.launcher_image, "l:1");
+    assert_string_equal(o.controller.ns, "team-a");
+    assert_string_equal(o.controller.launcher_image, "l:1");
     assert_int_equal(parse(&o, &err, "--gang-scheduler=volcano", NULL), 0);
-    assert_int_equal(o.gang_scheduler, GANG_VOLCANO);
-    assert_string_equal(o.gang_scheduler_name, "volcano");
+    assert_int_equal(o.controller.gangs.scheduler, GANG_VOLCANO);
+    assert_string_equal(o.controller.gangs.scheduler_name, "volcano");
     assert_int_equal(parse(&o, &err, "--gang-scheduler=coscheduling", "--gang-scheduler-name=mine"), 0);
-    assert_string_equal(o.gang_scheduler_name, "mine");
+    assert_string_equal(o.controller.gangs.scheduler_name, "mine");
     assert_int_equal(parse(&o, &err, "--gang-scheduler=native", NULL), 0);
-    assert_null(o.gang_scheduler_name);
+    assert_null(o.controller.gangs.scheduler_name);
     assert_int_equal(parse(&o, &err, "--gang-scheduler=kueue", NULL), -1);
     assert_int_equal(parse(&o, &err, "--log-level", "debug"), 0);
     assert_int_equal(o.log_level, LOG_DEBUG);
     assert_int_equal(parse(&o, &err, "--leader-elect=false", "--metrics-bind-address=0"), 0);
-    assert_string_equal(o.metrics_address, "0");
+    assert_string_equal(o.manager.metrics_address, "0");
     assert_false(o.leader_elect);
     assert_int_equal(parse(&o, &err, "--leader-elect", "--leader-elect-namespace=system"), 0);
     assert_true(o.leader_elect);
-    assert_string_equal(o.leader_elect_ns, "system");
+    assert_string_equal(o.manager.lease_ns, "system");
     assert_int_equal(parse(&o, &err, "--leader-elect=true", "--leader-elect-namespace="), 0);
     assert_true(o.leader_elect);
-    assert_null(o.leader_elect_ns);
+    assert_null(o.manager.lease_ns);
     assert_int_equal(o.lease_duration_s, 15);
     assert_int_equal(parse(&o, &err, "--leader-elect-lease-duration=3", NULL), 0);
     assert_int_equal(o.lease_duration_s, 3);

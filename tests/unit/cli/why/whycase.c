@@ -179,12 +179,12 @@ static int add_end(cJSON *doc, cJSON *run, struct err *err)
     cJSON_AddItemToObject(end, "message",
                           cJSON_HasObjectItem(run, "message") ? cJSON_DetachItemFromObject(run, "message")
                                                               : end_of(json_str(run, "log")));
-    struct pod *pod = pod_decode(object, err);
+    struct pod *pod = pod_decode(object, NULL, err);
     if (!pod)
         return -1;
     const struct verdict v = exitcode_verdict(pod, &policy);
     add_failure(doc, &v);
-    pod_free(pod);
+    free(pod);
     cJSON_AddItemToObject(doc, "cause", cJSON_DetachItemFromObject(run, "cause"));
     cJSON_AddItemToObject(doc, "log", cJSON_DetachItemFromObject(run, "log"));
     return 0;

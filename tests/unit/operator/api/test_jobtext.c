@@ -24,7 +24,7 @@ static void test_there_and_back(void **state)
     cleanup_json cJSON *want = jsontext_parse("{'metadata':{" META "}," SPEC "," STATUS "}");
 
     (void)state;
-    struct jobtext *t = jobtext_new(object, &err);
+    struct jobtext *t = jobtext_new(object, NULL, &err);
     assert_non_null(t);
     assert_true(cJSON_Compare(object, before, true)); /* borrowed, and left as it was */
     assert_string_equal(t->ns, "n");
@@ -37,7 +37,7 @@ static void test_there_and_back(void **state)
     assert_null(strstr(t->json, "keep-me-not"));
     assert_non_null(strstr(t->json, "9007199254740991"));
     struct trainjob *job = jobtext_decode(t, &err);
-    jobtext_free(t); /* the job borrows nothing from it */
+    free(t); /* the job borrows nothing from it */
     assert_non_null(job);
     assert_null(job->spec_error);
     assert_true(cJSON_Compare(job->tree, want, true));
@@ -61,11 +61,11 @@ static void test_a_spec_beyond_reason_is_not_kept(void **state)
         cJSON_AddItemToArray(numbers, cJSON_CreateNumber(0));
     cJSON_AddItemToObject(cJSON_GetObjectItem(spec, "replicaSpecs")->child, "template", numbers);
     cJSON_AddNumberToObject(cJSON_AddObjectToObject(spec, "runPolicy"), "ttlSecondsAfterFinished", 60);
-    struct jobtext *t = jobtext_new(object, &err);
+    struct jobtext *t = jobtext_new(object, NULL, &err);
     assert_non_null(t);
     assert_in_range(t->json_len, 1, 1000);
     cleanup_trainjob struct trainjob *job = jobtext_decode(t, &err);
-    jobtext_free(t);
+    free(t);
     assert_non_null(job);
     assert_string_equal(job->spec_error, "spec: expected at most 262144 bytes of JSON");
     assert_int_equal(job->status.attempt, 2);
@@ -91,11 +91,11 @@ static void test_escapes_count(void **state)
                 to = stpcpy(to, TEXTS[i]);
             cleanup_json cJSON *object = jsontext_parse("{'metadata':{" META "}}");
             cJSON_AddStringToObject(cJSON_AddObjectToObject(object, "spec"), "a", text);
-            struct jobtext *t = jobtext_new(object, &err);
+            struct jobtext *t = jobtext_new(object, NULL, &err);
             assert_non_null(t);
             if (BYTES[i] > 1 || !over)
                 assert_int_equal(t->too_large, over);
-            jobtext_free(t);
+            free(t);
         }
     }
 }
@@ -116,11 +116,11 @@ static void test_the_manager_of_a_large_job(void **state)
             cJSON *spec = jsontext_parse(SPECS[i]);
             cJSON_AddItemToObject(object, "spec", spec);
             cJSON_AddStringToObject(large ? cJSON_GetObjectItem(spec, "runPolicy") : spec, "x", filler);
-            struct jobtext *t = jobtext_new(object, &err);
+            struct jobtext *t = jobtext_new(object, NULL, &err);
             assert_non_null(t);
             assert_true(t->too_large);
             cleanup_trainjob struct trainjob *job = jobtext_decode(t, &err);
-            jobtext_free(t);
+            free(t);
             assert_string_equal(job->spec.run_policy.managed_by, "a/b");
         }
     }
@@ -143,17 +143,17 @@ static void test_status_bound(void **state)
                            "uid':'01234567-0123-0123-0123-0123456789ab','phase':'Succeeded','restarts':0,'"
                            "containers':[{'name':'a-name-of-sixty-three-characters-is-the-longest-that-there-"
                            "can','state':'Terminated','exitCode':0}]}"));
-    struct jobtext *t = jobtext_new(object, &err);
+    struct jobtext *t = jobtext_new(object, NULL, &err);
     assert_non_null(t);
     assert_false(t->too_large);
     struct trainjob *job = jobtext_decode(t, &err);
     assert_int_equal(job->status.tasks[0].n_replicas, JOBSTATUS_REPLICAS_MAX);
     trainjob_free(job);
-    jobtext_free(t);
+    free(t);
     cJSON *junk = cJSON_AddArrayToObject(status, "conditions");
     for (int i = 0; i < JOBTEXT_STATUS_BYTES / 2; i++)
         cJSON_AddItemToArray(junk, cJSON_CreateNumber(0));
-    assert_null(jobtext_new(object, &err));
+    assert_null(jobtext_new(object, NULL, &err));
     assert_non_null(strstr(err.msg, "status: over 524288 bytes"));
 }
 
@@ -165,12 +165,12 @@ static void test_unreadable(void **state)
 
     (void)state;
     err_set(&why, ERR_INVALID, "because");
-    struct jobtext *t = jobtext_new_unreadable(object, &why, &err);
+    struct jobtext *t = jobtext_new(object, &why, &err);
     assert_non_null(t);
     assert_string_equal(t->unreadable, "because");
     assert_in_range(t->json_len, 1, 200);
     cleanup_trainjob struct trainjob *job = jobtext_decode(t, &err);
-    jobtext_free(t);
+    free(t);
     assert_string_equal(job->unreadable, "because");
     assert_string_equal(job->status.reason, "R");
     assert_int_equal(job->status.phase, JOB_NONE);
@@ -198,10 +198,10 @@ static void test_unreadable_but_not_ours(void **state)
         snprintf(text, sizeof(text), "{'metadata':{%s" META "},'spec':{'x':[1],'runPolicy':%s}}",
                  ROWS[i].metadata, ROWS[i].policy);
         cleanup_json cJSON *object = jsontext_parse(text);
-        struct jobtext *t = jobtext_new_unreadable(object, &why, &err);
+        struct jobtext *t = jobtext_new(object, &why, &err);
         assert_non_null(t);
         cleanup_trainjob struct trainjob *job = jobtext_decode(t, &err);
-        jobtext_free(t);
+        free(t);
         assert_non_null(job);
         assert_int_equal(job->deleting, ROWS[i].deleting);
         const char *manager = job->spec.run_policy.managed_by;
@@ -241,10 +241,10 @@ static void test_the_largest_job_is_readable(void **state)
            "Running','restarts':0,'containers':[{'name':'pytorch','state':'Running','exitCode':0}]},");
     assert_int_equal(buf_puts(&text, "{}]}]}}", &err), 0);
     cleanup_json cJSON *object = jsontext_parse(buf_str(&text));
-    struct jobtext *t = jobtext_new(object, &err);
+    struct jobtext *t = jobtext_new(object, NULL, &err);
     assert_non_null(t);
     assert_false(t->too_large);
-    jobtext_free(t);
+    free(t);
 }
 
 static void test_unusable_metadata(void **state)
@@ -263,7 +263,7 @@ static void test_unusable_metadata(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
         cleanup_json cJSON *object = jsontext_parse(BAD[i]);
-        assert_null(jobtext_new(object, &err));
+        assert_null(jobtext_new(object, NULL, &err));
         assert_int_equal(err.kind, ERR_INVALID);
         assert_non_null(strstr(err.msg, "metadata without"));
     }

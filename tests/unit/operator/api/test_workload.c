@@ -44,7 +44,7 @@ static struct workload *decode(const char *members)
 
     snprintf(text, sizeof(text), "{" META "%s}", members);
     cleanup_json cJSON *o = jsontext_parse(text);
-    struct workload *w = workload_decode(o, &err);
+    struct workload *w = workload_decode(o, NULL, &err);
     if (!w)
         fail_msg("%s", err.msg);
     return w;
@@ -209,16 +209,16 @@ static void test_limits(void **state)
     assert_string_equal(w->queue, "");
     assert_true(workload_is(w, WORKLOAD_ADMITTED) && !w->has_admission && w->finalizer);
     assert_string_equal(w->other_finalizers, "[\"other\"]");
-    workload_free(w);
+    free(w);
     /* More of them than can be written back: they stay, and so does ours. */
     snprintf(big, sizeof(big),
              "{'metadata':{'name':'w','namespace':'ns','uid':'u','resourceVersion':'7','finalizers':["
              "'" WORKLOAD_FINALIZER "','%0*d']}}",
              WORKLOAD_FINALIZERS_BYTES, 0);
     cleanup_json cJSON *many = jsontext_parse(big);
-    w = workload_decode(many, &err);
+    w = workload_decode(many, NULL, &err);
     assert_true(w && !w->finalizer);
-    workload_free(w);
+    free(w);
     memset(big, 'x', sizeof(big) - 1);
     big[sizeof(big) - 1] = '\0';
     cleanup_json cJSON *o = jsontext_parse(
@@ -228,26 +228,26 @@ static void test_limits(void **state)
     cJSON *c = json_item_with(get(o, "status", "conditions"), "type", "QuotaReserved");
     cJSON_AddStringToObject(c, "message", big);
     cJSON_AddStringToObject(c, "reason", big);
-    w = workload_decode(o, &err);
+    w = workload_decode(o, NULL, &err);
     assert_int_equal(strlen(w->conditions[WORKLOAD_QUOTA_RESERVED].message), WORKLOAD_MESSAGE_BYTES);
     assert_string_equal(w->conditions[WORKLOAD_QUOTA_RESERVED].reason, "");
-    workload_free(w);
+    free(w);
     const cJSON *update =
         cJSON_GetArrayItem(json_find(cJSON_GetArrayItem(get(o, "status", "admissionChecks"), 0),
                                      (const char *[]){"podSetUpdates", NULL}),
                            0);
     cJSON_AddStringToObject((cJSON *)(uintptr_t)get(update, "labels", NULL), "a", big);
-    assert_null(workload_decode(o, &err));
+    assert_null(workload_decode(o, NULL, &err));
     assert_string_equal(err.msg, "Workload: status.admission: over 65536 bytes of JSON");
-    w = workload_decode_unreadable(o, &err, &err);
+    w = workload_decode(o, &err, &err);
     assert_string_equal(w->unreadable, "Workload: status.admission: over 65536 bytes of JSON");
-    workload_free(w);
+    free(w);
     cleanup_json cJSON *flavor = jsontext_parse(
         "{'metadata':{'name':'f','uid':'u'},'spec':{'nodeLabels':{'a':'b'},'tolerations':[{}]}}");
     cJSON_AddStringToObject((cJSON *)(uintptr_t)get(flavor, "spec", "nodeLabels"), "c", big);
     struct queue_setting *s = queue_setting_decode(flavor, &err);
     assert_string_equal(s->unreadable, "spec.nodeLabels: over 16384 bytes of JSON");
-    queue_setting_free(s);
+    free(s);
 }
 
 int main(void)

@@ -67,7 +67,7 @@ static struct child *child_of(const cJSON *object)
 {
     struct err err;
 
-    return object ? child_decode(object, &err) : NULL;
+    return object ? child_decode(object, NULL, &err) : NULL;
 }
 
 struct sim_pass *sim_plan(struct sim *s, struct sim_view view)
@@ -82,7 +82,7 @@ struct sim_pass *sim_plan(struct sim *s, struct sim_view view)
     cJSON_ArrayForEach(pod, view.pods)
     {
         assert_true(p->in.n_pods < SIM_PODS_MAX);
-        p->pods[p->in.n_pods] = pod_decode(pod, &err);
+        p->pods[p->in.n_pods] = pod_decode(pod, NULL, &err);
         assert_non_null(p->pods[p->in.n_pods]);
         p->in.n_pods++;
     }
@@ -106,9 +106,9 @@ void sim_pass_free(struct sim_pass *p)
 {
     trainjob_free(p->job);
     for (int i = 0; i < p->in.n_pods; i++)
-        pod_free(p->pods[i]);
+        free(p->pods[i]);
     for (int i = 0; i < 3; i++)
-        child_free(p->children[i]);
+        free(p->children[i]);
     arena_release(&p->arena);
     free(p);
 }

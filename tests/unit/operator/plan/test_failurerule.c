@@ -119,7 +119,7 @@ static void plan_of(const char *spec, const char *const *briefs, const char *sta
                  briefs[i][0] ? "," : "", briefs[i]);
         cleanup_json cJSON *brief = jsontext_parse(text);
         cleanup_json cJSON *pod = brief_pod(brief, "j", "u-1", job->spec.hash);
-        pods[in.n_pods++] = pod_decode(pod, &err);
+        pods[in.n_pods++] = pod_decode(pod, NULL, &err);
     }
     in.job = job;
     in.pods = (const struct pod *const *)pods;
@@ -134,7 +134,7 @@ static void plan_of(const char *spec, const char *const *briefs, const char *sta
         assert_true(len < MESSAGES_BYTES);
     }
     for (int i = 0; i < in.n_pods; i++)
-        pod_free(pods[i]);
+        free(pods[i]);
     arena_release(&arena);
 }
 

@@ -62,7 +62,7 @@ static void plan(const char *name, const char *spec, const char *status, const c
     for (; briefs && briefs[in.n_pods]; in.n_pods++) {
         cleanup_json cJSON *brief = jsontext_parse(briefs[in.n_pods]);
         cleanup_json cJSON *pod = brief_pod(brief, name, "u-1", job->spec.hash);
-        pods[in.n_pods] = pod_decode(pod, &err);
+        pods[in.n_pods] = pod_decode(pod, NULL, &err);
     }
     in.job = job;
     in.pods = (const struct pod *const *)pods;
@@ -71,7 +71,7 @@ static void plan(const char *name, const char *spec, const char *status, const c
     for (int i = 0; i < out.n_actions; i++)
         write_action(&out.actions[i], ret);
     for (int i = 0; i < in.n_pods; i++)
-        pod_free(pods[i]);
+        free(pods[i]);
     arena_release(&arena);
 }
 

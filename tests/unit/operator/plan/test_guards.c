@@ -52,7 +52,7 @@ static struct pod *pod_of(int index, const char *env)
              "\"name\":\"pytorch\",\"state\":{\"running\":{}}}]}}",
              index, index, index, env);
     cleanup_json cJSON *object = json_parse(text, strlen(text), &err);
-    struct pod *pod = pod_decode(object, &err);
+    struct pod *pod = pod_decode(object, NULL, &err);
     assert_non_null(pod);
     return pod;
 }
@@ -77,7 +77,7 @@ static struct made all_on(const char *members, int replicas, const char *pod_mem
 static void release(struct made *m)
 {
     for (int i = 0; i < m->in.n_pods; i++)
-        pod_free(m->pods[i]);
+        free(m->pods[i]);
     trainjob_free(m->job);
     arena_release(&m->arena);
 }

@@ -16,7 +16,7 @@ static void plan_any(void *ctx, const cJSON *spoiled)
         "'name':'pytorch','state':{'terminated':{'exitCode':137,'reason':'Error'}}}]}}";
     cleanup_json cJSON *tree = jsontext_parse(KILLED);
     struct err err;
-    struct pod *killed = pod_decode(tree, &err);
+    struct pod *killed = pod_decode(tree, NULL, &err);
     const struct pod *pods[] = {killed};
     int *planned = ctx;
 
@@ -42,7 +42,7 @@ static void plan_any(void *ctx, const cJSON *spoiled)
         ++*planned;
     }
     trainjob_free(job);
-    pod_free(killed);
+    free(killed);
 }
 
 static void test_every_place(void **state)

@@ -179,7 +179,7 @@ static struct pod *pod_of(const char *type, int index, bool done, const char *ha
              type, index, type, index, type, index, hash, done ? "Succeeded" : "Running",
              done ? "\"terminated\":{\"exitCode\":0}" : "\"running\":{}");
     cleanup_json cJSON *object = json_parse(text, strlen(text), &err);
-    struct pod *pod = pod_decode(object, &err);
+    struct pod *pod = pod_decode(object, NULL, &err);
     assert_non_null(pod);
     return pod;
 }
@@ -257,13 +257,13 @@ static struct workload *own_workload(const cJSON *recorded, const struct trainjo
     if (!cJSON_IsObject(meta))
         return NULL;
     desired_owner(job, meta);
-    desired_set(meta, "name", cJSON_CreateString(queue_workload_name(a, job)));
-    desired_set(meta, "namespace", cJSON_CreateString(job->ns));
-    struct workload *w = workload_decode(o, &err);
+    json_set(meta, "name", cJSON_CreateString(queue_workload_name(a, job)));
+    json_set(meta, "namespace", cJSON_CreateString(job->ns));
+    struct workload *w = workload_decode(o, NULL, &err);
     if (w)
         return w;
     struct err again;
-    w = workload_decode_unreadable(o, &err, &again);
+    w = workload_decode(o, &err, &again);
     return w;
 }
 
@@ -302,12 +302,12 @@ static void plan_stage(struct buf *out, const cJSON *recorded, const cJSON *obje
     for (int i = 0; i < plan.n_actions; i++)
         put_action(out, &plan.actions[i], &pod_shown);
     for (int i = 0; i < in.n_pods; i++)
-        pod_free(pods[i]);
+        free(pods[i]);
     for (int i = 0; i < 2; i++) {
-        queue_setting_free((void *)(uintptr_t)flavors[i]);
-        queue_setting_free((void *)(uintptr_t)classes[i]);
+        free((void *)(uintptr_t)flavors[i]);
+        free((void *)(uintptr_t)classes[i]);
     }
-    workload_free(w);
+    free(w);
     trainjob_free(job);
     arena_release(&a);
 }
