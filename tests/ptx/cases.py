@@ -447,16 +447,16 @@ def gelu_behind_and_before(d, shape, x, w, b, dy):
     d.close("dweight", dw, dy.T @ x, linear_rounds(d))
 
 
-@case([(33, 64, 130, 4)], [(5, 12, 9, 4), (33, 64, 130, 0)], elements=BOTH, cublas="apart", sms=1)
+@case([(33, 64, 130, 4)], [(5, 12, 9, 4), (33, 64, 130, 0)], elements=BOTH, cublas="on", sms=1)
 def linear_beside_cublas(d, *shape):
     """What is left to kernels of ours where cuBLAS has the product and nothing else."""
-    for epilogue in EPILOGUE_RELU, EPILOGUE_RELU_BIAS:
+    for epilogue in EPILOGUES:
         d.lib.fake_cublas_lacks(epilogue)
         linear(d, *shape)
     d.lib.fake_cublas_lacks(0)
 
 
-EPILOGUE_RELU, EPILOGUE_RELU_BIAS = 2, 6
+EPILOGUES = 2, 6, 164, 192, 512  # cublasLt.h: RELU, RELU_BIAS, GELU_AUX_BIAS, DGELU, BGRADB
 
 
 @case([(1, 1), (40, 13)], [(5000, 3), (1100, 300)])

@@ -43,8 +43,7 @@ struct beside {
 /* device.c of the program that tests: a context, or NULL and why there is none. */
 struct kctx *device_open(enum precision precision, enum element element, struct err *err);
 void device_disturb(bool on);
-/* Where the device can be told to: cuBLAS's own ReLU makes 0 of NaN; and no grid has more blocks along y. */
-void device_lose_nan(bool on);
+/* Where the device can be told to: no grid has more blocks along y. */
 void device_grid_y(unsigned most);
 
 /* The exit status of a test that finds no device to run on, which is reported: 77, or 1 with TK_GPU_REQUIRED. 0: there is
