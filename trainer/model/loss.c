@@ -1,8 +1,7 @@
 /* loss.c - the table of losses: cross entropy and mean squared error. */
 #include "trainer/model/loss.h"
 
-#include "kernels/cross_entropy.h"
-#include "kernels/mse.h"
+#include "kernels/ops.h"
 
 bool loss_wants_values(const struct loss_spec *s)
 {
@@ -16,11 +15,11 @@ int loss_of(const struct loss_spec *s, struct kctx *ctx, struct loss_result *ret
 
     switch (s->type) {
     case LOSS_CROSS_ENTROPY:
-        if (cross_entropy(ctx, &r, dout, out, target->labels, rows, width, s->label_smoothing, err))
+        if (ctx->ops->cross_entropy(ctx, &r, dout, out, target->labels, rows, width, s->label_smoothing, err))
             return -1;
         break;
     case LOSS_MSE:
-        r.loss_sum = mse(ctx, dout, out, target->values, rows, width);
+        r.loss_sum = ctx->ops->mse(ctx, dout, out, target->values, rows, width);
         break;
     }
     *ret = (struct loss_result){.sum = r.loss_sum, .correct = r.correct};

@@ -2,8 +2,7 @@
  * of sequences and computes its cross entropy. */
 #include "trainer/model/layer.h"
 
-#include "kernels/classifier.h"
-#include "kernels/queued.h"
+#include "kernels/ops.h"
 #include "trainer/model/loss.h"
 
 enum { VOCAB };
@@ -53,11 +52,11 @@ static int loss(const struct layer *l, struct kctx *ctx, const struct layer_pass
     struct cross_entropy_result r;
 
     if (t->queued) {
-        queue_classifier(ctx, &s, t->queued, t->mean, p->din, p->grad[0], p->in, p->param[0], t->labels,
-                         t->share, true);
+        ctx->ops->queue_classifier(ctx, &s, t->queued, t->mean, p->din, p->grad[0], p->in, p->param[0],
+                                   t->labels, t->share, true);
         return 0;
     }
-    if (classifier(ctx, &s, &r, p->din, p->grad[0], p->in, p->param[0], t->labels, t->share, err))
+    if (ctx->ops->classifier(ctx, &s, &r, p->din, p->grad[0], p->in, p->param[0], t->labels, t->share, err))
         return -1;
     *ret = (struct loss_result){.sum = r.loss_sum, .correct = r.correct};
     return 0;

@@ -10,8 +10,7 @@
 #ifndef TK_TESTS_KERNELS_CUDA_BESIDE_H
 #define TK_TESTS_KERNELS_CUDA_BESIDE_H
 
-#include "kernels/device.h"
-#include "kernels/kctx.h"
+#include "kernels/ops.h"
 #include "test.h"
 
 #include <stdint.h>
@@ -70,6 +69,9 @@ struct beside_run {
     const void *shape;
 };
 typedef void beside_fn(const struct beside_run *r);
+
+/* What the queued loss at `at` came to; frees it. */
+struct queued_loss beside_loss(struct kctx *device, struct queued_loss *at);
 
 /* Run it everywhere, compare, and forget the buffers. `what` is reported when they differ. */
 void beside_check(struct beside *s, beside_fn *fn, const void *shape, const char *what);

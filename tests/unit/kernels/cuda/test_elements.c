@@ -42,14 +42,14 @@ static void add_in(struct beside *s, const struct linear_case *c, size_t n)
 static void linear_forward_of(const struct beside_run *r)
 {
     const struct linear_case *c = r->shape;
-    linear_forward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2], c->bias ? r->p[3] : NULL, c->relu);
+    r->ctx->ops->linear_forward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2], c->bias ? r->p[3] : NULL, c->relu);
 }
 
 static void linear_backward_of(const struct beside_run *r)
 {
     const struct linear_case *c = r->shape;
-    linear_backward(r->ctx, &c->s, c->din ? r->p[0] : NULL, r->p[1], c->bias ? r->p[2] : NULL, r->p[3],
-                    c->relu ? r->p[4] : NULL, r->p[5], r->p[6]);
+    r->ctx->ops->linear_backward(r->ctx, &c->s, c->din ? r->p[0] : NULL, r->p[1], c->bias ? r->p[2] : NULL,
+                                 r->p[3], c->relu ? r->p[4] : NULL, r->p[5], r->p[6]);
 }
 
 static void check_linear(struct beside *s, const struct linear_case *c)
@@ -85,7 +85,7 @@ static void check_linear(struct beside *s, const struct linear_case *c)
 static void linear_gelu_forward_of(const struct beside_run *r)
 {
     const struct linear_case *c = r->shape;
-    linear_gelu_forward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2], r->p[3], r->p[4]);
+    r->ctx->ops->linear_gelu_forward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2], r->p[3], r->p[4]);
 }
 
 static void gelu_linear_backward_of(const struct beside_run *r)
@@ -94,7 +94,8 @@ static void gelu_linear_backward_of(const struct beside_run *r)
     const size_t n = (size_t)c->s.rows * (size_t)c->s.in;
     void *room = r->p[4];
 
-    gelu_linear_backward(r->ctx, &c->s, r->p[0], room, r->p[1], r->p[2], r->p[3], r->p[5], r->p[6], r->p[7]);
+    r->ctx->ops->gelu_linear_backward(r->ctx, &c->s, r->p[0], room, r->p[1], r->p[2], r->p[3], r->p[5],
+                                      r->p[6], r->p[7]);
     device_zero(r->ctx, room, n * element_bytes(device_element(r->ctx)));
 }
 
@@ -220,13 +221,13 @@ struct gelu_case {
 static void gelu_forward_of(const struct beside_run *r)
 {
     const struct gelu_case *c = r->shape;
-    gelu_forward(r->ctx, c->form, r->p[0], r->p[1], c->n);
+    r->ctx->ops->gelu_forward(r->ctx, c->form, r->p[0], r->p[1], c->n);
 }
 
 static void gelu_backward_of(const struct beside_run *r)
 {
     const struct gelu_case *c = r->shape;
-    gelu_backward(r->ctx, c->form, r->p[0], r->p[1], r->p[2], c->n);
+    r->ctx->ops->gelu_backward(r->ctx, c->form, r->p[0], r->p[1], r->p[2], c->n);
 }
 
 static void check_gelus(enum element element, bool aligned)
@@ -273,13 +274,13 @@ static void dropout_forward_of(const struct beside_run *r)
     const struct dropout_case *c = r->shape;
     struct dropout_draw d = {.seed = 1234567, .step = c->step, .layer = 3, .samples = r->p[3]};
 
-    dropout_forward(r->ctx, &c->s, &d, r->p[0], r->p[1], r->p[2]);
+    r->ctx->ops->dropout_forward(r->ctx, &c->s, &d, r->p[0], r->p[1], r->p[2]);
 }
 
 static void dropout_backward_of(const struct beside_run *r)
 {
     const struct dropout_case *c = r->shape;
-    dropout_backward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2]);
+    r->ctx->ops->dropout_backward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2]);
 }
 
 static void check_dropouts(enum element element)
@@ -329,7 +330,8 @@ static void layer_forward_of(const struct beside_run *r)
     const struct norm_case *c = r->shape;
     struct layernorm_shape z = {c->rows, c->cols, 1e-5};
 
-    layernorm_forward(r->ctx, &z, r->p[0], r->p[1], r->p[2], r->p[3], r->p[4], c->bias ? r->p[5] : NULL);
+    r->ctx->ops->layernorm_forward(r->ctx, &z, r->p[0], r->p[1], r->p[2], r->p[3], r->p[4],
+                                   c->bias ? r->p[5] : NULL);
 }
 
 static void layer_backward_of(const struct beside_run *r)
@@ -337,8 +339,8 @@ static void layer_backward_of(const struct beside_run *r)
     const struct norm_case *c = r->shape;
     struct layernorm_shape z = {c->rows, c->cols, 1e-5};
 
-    layernorm_backward(r->ctx, &z, c->din ? r->p[0] : NULL, r->p[1], c->bias ? r->p[2] : NULL, r->p[3],
-                       c->more ? r->p[8] : NULL, r->p[4], r->p[5], r->p[6], r->p[7]);
+    r->ctx->ops->layernorm_backward(r->ctx, &z, c->din ? r->p[0] : NULL, r->p[1], c->bias ? r->p[2] : NULL,
+                                    r->p[3], c->more ? r->p[8] : NULL, r->p[4], r->p[5], r->p[6], r->p[7]);
 }
 
 static void add_positive(struct beside *s, enum beside_kind kind, size_t n)

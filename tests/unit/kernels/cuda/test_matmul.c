@@ -4,8 +4,7 @@
 
 #include "cudart.h"
 #include "kernels/cuda/cuda.h"
-#include "kernels/device.h"
-#include "kernels/linear.h"
+#include "kernels/ops.h"
 
 #include <cublasLt.h>
 #include <fcntl.h>
@@ -85,7 +84,8 @@ static void print_products(const char *mode, enum element element, const int *ro
     assert_non_null(memory);
     for (int i = 0; i < n; i++) {
         const struct linear_shape s = {.rows = rows[i], .in = 16, .out = 8};
-        linear_forward(ctx, &s, memory, memory + 8192, memory + 16384, (const void *)(memory + 32768), false);
+        ctx->ops->linear_forward(ctx, &s, memory, memory + 8192, memory + 16384,
+                                 (const void *)(memory + 32768), false);
     }
     assert_int_equal(device_sync(ctx, &err), 0);
     device_free(ctx, memory);
@@ -122,24 +122,26 @@ static const struct linear_shape SHAPE = {ROWS, IN, OUT};
 
 static void call_bias_gradient(struct kctx *ctx, float *x)
 {
-    linear_backward(ctx, &SHAPE, NULL, x, x + 512, x + 1024, NULL, x + 1280, x + 1536);
+    ctx->ops->linear_backward(ctx, &SHAPE, NULL, x, x + 512, x + 1024, NULL, x + 1280, x + 1536);
 }
 
 static void call_gelu(struct kctx *ctx, float *x)
 {
-    linear_gelu_forward(ctx, &SHAPE, x, x + 512, x + 1024, x + 1280, x + 1536);
+    ctx->ops->linear_gelu_forward(ctx, &SHAPE, x, x + 512, x + 1024, x + 1280, x + 1536);
 }
 
 static void call_gelu_gradient(struct kctx *ctx, float *x)
 {
-    gelu_linear_backward(ctx, &SHAPE, x, x + ROOM, x + 256, x + 512, x + 640, x + 768, x + 1024, x + 1280);
+    ctx->ops->gelu_linear_backward(ctx, &SHAPE, x, x + ROOM, x + 256, x + 512, x + 640, x + 768, x + 1024,
+                                   x + 1280);
 }
 
 /* Its input is not read again. */
 static void call_gelu_gradient_in_place(struct kctx *ctx, float *x)
 {
     device_copy(ctx, x, x + 768, sizeof(float) * ROWS * IN);
-    gelu_linear_backward(ctx, &SHAPE, x, x + ROOM, x + 256, x + 512, x + 640, x, x + 1024, x + 1280);
+    ctx->ops->gelu_linear_backward(ctx, &SHAPE, x, x + ROOM, x + 256, x + 512, x + 640, x, x + 1024,
+                                   x + 1280);
 }
 
 static const struct call CALLS[] = {
@@ -295,7 +297,7 @@ static void a_gelu_in_bf16_is_rounded_once(void **state)
     put_bf16(&s, x + INPUT, in, ROWS * IN);
     put_bf16(&s, x + WEIGHT, weight, IN * OUT);
     put_bf16(&s, x + BIAS, bias, OUT);
-    linear_gelu_forward(s.ctx, &SHAPE, x, x + BEFORE, x + INPUT, x + WEIGHT, x + BIAS);
+    s.ctx->ops->linear_gelu_forward(s.ctx, &SHAPE, x, x + BEFORE, x + INPUT, x + WEIGHT, x + BIAS);
     for (int i = 0; i < ROWS * OUT; i++) {
         float sum = bias[i % OUT];
         for (int k = 0; k < IN; k++)
@@ -305,8 +307,8 @@ static void a_gelu_in_bf16_is_rounded_once(void **state)
                   0.5F * sum * (1 + tanhf(0.797884561F * (sum + 0.044715F * sum * sum * sum))), "output", i);
     }
     put_bf16(&s, x, s.start + 600, ROWS * OUT); /* dout; `before` is what `in` was */
-    gelu_linear_backward(s.ctx, &SHAPE, x + DIN, x + 768, s.x + DWEIGHT, s.x + DBIAS, x, x + INPUT, x + INPUT,
-                         x + WEIGHT);
+    s.ctx->ops->gelu_linear_backward(s.ctx, &SHAPE, x + DIN, x + 768, s.x + DWEIGHT, s.x + DBIAS, x,
+                                     x + INPUT, x + INPUT, x + WEIGHT);
     for (int i = 0; i < ROWS * IN; i++) {
         const float b = in[i], gate = 0.5F * (1 + tanhf(0.797884561F * (b + 0.044715F * b * b * b)));
         float sum = 0;
@@ -334,10 +336,11 @@ static unsigned forward_at(struct session *s, struct places at)
     const bool gelu = at.before >= 0;
 
     if (gelu)
-        linear_gelu_forward(s->ctx, &SHAPE, s->x + at.out, s->x + at.before, s->x + 2048, s->x + 3072,
-                            s->x + at.bias);
+        s->ctx->ops->linear_gelu_forward(s->ctx, &SHAPE, s->x + at.out, s->x + at.before, s->x + 2048,
+                                         s->x + 3072, s->x + at.bias);
     else
-        linear_forward(s->ctx, &SHAPE, s->x + at.out, s->x + 2048, s->x + 3072, s->x + at.bias, true);
+        s->ctx->ops->linear_forward(s->ctx, &SHAPE, s->x + at.out, s->x + 2048, s->x + 3072, s->x + at.bias,
+                                    true);
     assert_int_equal(device_get(s->ctx, got, s->x, sizeof(got), &err), 0);
     for (int i = 0; i < ROWS * OUT; i++) {
         float sum = s->start[at.bias + i % OUT];
@@ -359,7 +362,8 @@ static unsigned bias_gradient_at(struct session *s, int at)
     float got[OUT];
     const unsigned long launches = emulate_launches();
 
-    linear_backward(s->ctx, &SHAPE, NULL, s->x, s->x + at, s->x + 2048, NULL, s->x + 3072, s->x + 3584);
+    s->ctx->ops->linear_backward(s->ctx, &SHAPE, NULL, s->x, s->x + at, s->x + 2048, NULL, s->x + 3072,
+                                 s->x + 3584);
     assert_int_equal(device_get(s->ctx, got, s->x + at, sizeof(got), &err), 0);
     for (int j = 0; j < OUT; j++) {
         float sum = 0;
@@ -420,7 +424,7 @@ static void what_cublas_refuses_is_told_and_not_asked_again(void **state)
                            "run: status 15\n"));
     s = open_session("on");
     fake_cublas_fails(CUBLAS_STATUS_EXECUTION_FAILED);
-    linear_forward(s.ctx, &SHAPE, s.x, s.x + 2048, s.x + 3072, NULL, false);
+    s.ctx->ops->linear_forward(s.ctx, &SHAPE, s.x, s.x + 2048, s.x + 3072, NULL, false);
     assert_int_not_equal(device_sync(s.ctx, &err), 0);
     assert_non_null(strstr(err.msg, "a product by cuBLAS"));
     close_session(&s, text, sizeof(text));
@@ -435,7 +439,8 @@ static void a_kind_without_room_is_asked_for_anew(void **state)
 
     (void)state;
     for (int rows = 1; rows <= 512; rows++)
-        linear_forward(s.ctx, &(struct linear_shape){rows, 1, 1}, s.x, s.x + 2048, s.x + 3072, NULL, false);
+        s.ctx->ops->linear_forward(s.ctx, &(struct linear_shape){rows, 1, 1}, s.x, s.x + 2048, s.x + 3072,
+                                   NULL, false);
     assert_int_equal(forward_at(&s, at), 0);
     assert_int_equal(forward_at(&s, at), 0);
     close_session(&s, text, sizeof(text));
@@ -456,8 +461,8 @@ static bool uses_two_streams(const struct linear_shape *s)
     float *x = device_alloc(ctx, 2 * (in + out + weights) * sizeof(float), &err);
     assert_non_null(x);
     fake_cudart_fail("cudaStreamWaitEvent", 0);
-    linear_backward(ctx, s, x, x + in, NULL, x + in + weights, NULL, x + in + weights + out,
-                    x + in + weights + out + in);
+    ctx->ops->linear_backward(ctx, s, x, x + in, NULL, x + in + weights, NULL, x + in + weights + out,
+                              x + in + weights + out + in);
     const bool failed = device_sync(ctx, &err) != 0;
     fake_cudart_fail("", 0);
     device_free(ctx, x);
