@@ -31,7 +31,7 @@ const struct option_row option_table[] = {
      .help = "Of tokens: those that validate, instead of the preset's or of a share of the training data."},
     {"no_download", 0, NULL, option_flag, AT(no_download),
      .help = "Do not download. Without it, MNIST or Fashion-MNIST is fetched into DIR when it is not there, "
-             "checked by its published MD5."},
+             "checked by its SHA-256."},
     {"epochs", 0, "N", option_integer, AT(epochs), 1, 1000000, .section = "Training",
      .help = "Passes over the training data."},
     {"max_epochs", 0, "N", option_integer, AT(epochs), 1, 1000000,
