@@ -14,12 +14,12 @@
 
 #include <stdint.h>
 
-struct cross_entropy_result {
-    double loss_sum; /* over the rows: divide by R for the mean, or add over batches and ranks first */
-    int correct;     /* rows whose first largest logit is the label's */
+struct loss_result {
+    double sum;  /* over the rows: divide by R for the mean, or add over batches and ranks first */
+    int correct; /* rows whose first largest logit is the label's */
 };
 
-typedef int cross_entropy_op(struct kctx *ctx, struct cross_entropy_result *result, /* written */
+typedef int cross_entropy_op(struct kctx *ctx, struct loss_result *result, /* written */
                              float *dlogits,        /* (R,C) written, or NULL for evaluation */
                              const float *logits,   /* (R,C) */
                              const int32_t *labels, /* (R) */

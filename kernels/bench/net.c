@@ -292,7 +292,7 @@ void net_op_run(struct net *n, struct kctx *ctx, int op)
 {
     const struct op *o = &n->ops[op];
     struct layer *last = &n->layers[n->n_layers - 1];
-    struct cross_entropy_result loss;
+    struct loss_result loss;
     struct err err;
     switch (o->what) {
     case FORWARD:

@@ -59,6 +59,12 @@ struct loss_spec {
     double label_smoothing; /* cross_entropy */
 };
 
+/* The targets are values, not labels. */
+static inline bool loss_wants_values(const struct loss_spec *s)
+{
+    return s->type == LOSS_MSE;
+}
+
 struct optimizer_ops;
 
 struct optimizer_spec {

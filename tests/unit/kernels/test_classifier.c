@@ -15,7 +15,7 @@ struct run {
     float *in, *weight; /* given */
     int32_t *labels;
     float *din, *dweight; /* computed */
-    struct cross_entropy_result result;
+    struct loss_result result;
 };
 
 static struct run make_run(struct guards *g, const struct linear_shape *s)
@@ -94,7 +94,7 @@ static void test_against_f64(void **state)
             row64(&r, s, row, &w);
         for (enum kctx_isa isa = isa_first(); isa; isa = isa_next(isa)) {
             compute(&r, s, isa, 1 + (int)i % 3);
-            assert_true(fabs(r.result.loss_sum - w.loss) <= 1e-5 * fabs(w.loss) + 1e-6);
+            assert_true(fabs(r.result.sum - w.loss) <= 1e-5 * fabs(w.loss) + 1e-6);
             assert_int_equal(r.result.correct, w.correct);
             if (s->out > 1) {
                 assert_close(r.din, w.din, r.n_in);
@@ -120,7 +120,7 @@ static void test_same_bits_at_any_thread_count(void **state)
             compute(&b, &shapes[i], KCTX_ISA_AUTO, threads);
             assert_same_bits(a.din, b.din, a.n_in * sizeof(float));
             assert_same_bits(a.dweight, b.dweight, a.n_weight * sizeof(float));
-            assert_true(a.result.loss_sum == b.result.loss_sum);
+            assert_true(a.result.sum == b.result.sum);
             guards_release(&h);
             h.seed = 6;
         }
@@ -133,14 +133,14 @@ static void test_labels_are_checked_and_evaluations_write_nothing(void **state)
     const struct linear_shape s = {3, 4, 9};
     struct guards g = {.seed = 6};
     struct run r = make_run(&g, &s);
-    struct cross_entropy_result plain;
+    struct loss_result plain;
     struct err err = {0};
 
     (void)state;
     compute(&r, &s, KCTX_ISA_AUTO, 1);
     struct kctx *ctx = make_ctx(KCTX_ISA_AUTO, 1, classifier_workspace_bytes(&s));
     assert_int_equal(ctx->ops->classifier(ctx, &s, &plain, NULL, NULL, r.in, r.weight, r.labels, 0, &err), 0);
-    assert_true(plain.loss_sum == r.result.loss_sum);
+    assert_true(plain.sum == r.result.sum);
     r.labels[2] = 9;
     assert_int_equal(ctx->ops->classifier(ctx, &s, &plain, NULL, NULL, r.in, r.weight, r.labels, 0, &err),
                      -1);

@@ -1,8 +1,6 @@
 /* step.c - queue one training step on a GPU, with the exchange between ranks. */
 #include "trainer/run/resident/resident_state.h"
 
-#include "trainer/model/loss.h"
-
 #include <math.h>
 #include <stdlib.h>
 

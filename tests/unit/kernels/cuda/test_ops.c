@@ -259,14 +259,14 @@ static void cross_entropy_of(const struct beside_run *r)
 {
     struct loss_case *c = (struct loss_case *)(uintptr_t)r->shape;
     float *dlogits = c->gradient ? r->p[0] : NULL;
-    struct cross_entropy_result cpu;
+    struct loss_result cpu;
     struct err err = {0};
 
     if (device_is_host(r->ctx)) {
         if (r->ctx->ops->cross_entropy(r->ctx, &cpu, dlogits, r->p[1], r->p[2], c->z.rows, c->z.cols,
                                        c->smoothing, &err))
             fail_msg("%s", err.msg);
-        c->sum = cpu.loss_sum;
+        c->sum = cpu.sum;
         c->correct = cpu.correct;
         return;
     }

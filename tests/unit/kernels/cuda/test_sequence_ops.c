@@ -264,14 +264,14 @@ static void head_of(const struct beside_run *r)
     struct head_case *c = (struct head_case *)(uintptr_t)r->shape;
     void *din = c->gradient ? r->p[0] : NULL;
     float *dweight = c->gradient ? r->p[1] : NULL;
-    struct cross_entropy_result cpu;
+    struct loss_result cpu;
     struct err err = {0};
 
     if (device_is_host(r->ctx)) {
         if (r->ctx->ops->classifier(r->ctx, &c->s, &cpu, din, dweight, r->p[2], r->p[3], r->p[4], 0.125F,
                                     &err))
             fail_msg("%s", err.msg);
-        c->sum = cpu.loss_sum;
+        c->sum = cpu.sum;
         c->correct = cpu.correct;
         return;
     }

@@ -5,7 +5,7 @@
 #include "../../gpt2_golden.h"
 #include "a_gpu.h"
 #include "kernels/device.h"
-#include "trainer/model/loss.h"
+#include "kernels/ops.h"
 #include "trainer/state/weights/numbers.h"
 
 #include <math.h>
