@@ -7,6 +7,6 @@
 
 #include "kernels/kctx.h"
 
-void add(struct kctx *ctx, void *out, const void *a, const void *b, size_t n);
+typedef void add_op(struct kctx *ctx, void *out, const void *a, const void *b, size_t n);
 
 #endif

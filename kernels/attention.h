@@ -28,16 +28,17 @@ int attention_check(const struct attention_shape *s, struct err *err) MUST_CHECK
 /* Scratch memory for each thread of the context. */
 size_t attention_thread_bytes(const struct attention_shape *s);
 
-void attention_forward(struct kctx *ctx, const struct attention_shape *s, void *out, /* (B,T,H,S) written */
-                       float *lse,       /* (B,H,T) written, for the backward pass */
-                       const void *qkv); /* (B,T,3,H,S) */
+typedef void attention_forward_op(struct kctx *ctx, const struct attention_shape *s,
+                                  void *out,        /* (B,T,H,S) written */
+                                  float *lse,       /* (B,H,T) written, for the backward pass */
+                                  const void *qkv); /* (B,T,3,H,S) */
 
 /* Gradients are written, not added to. out and lse are the forward pass's. */
-void attention_backward(struct kctx *ctx, const struct attention_shape *s,
-                        void *dqkv,       /* (B,T,3,H,S) written */
-                        const void *dout, /* (B,T,H,S) */
-                        const void *out,  /* (B,T,H,S) */
-                        const float *lse, /* (B,H,T) */
-                        const void *qkv); /* (B,T,3,H,S) */
+typedef void attention_backward_op(struct kctx *ctx, const struct attention_shape *s,
+                                   void *dqkv,       /* (B,T,3,H,S) written */
+                                   const void *dout, /* (B,T,H,S) */
+                                   const void *out,  /* (B,T,H,S) */
+                                   const float *lse, /* (B,H,T) */
+                                   const void *qkv); /* (B,T,3,H,S) */
 
 #endif

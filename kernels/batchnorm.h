@@ -23,25 +23,25 @@ size_t batchnorm_workspace_bytes(const struct batchnorm_shape *s);
 
 /* With `train` the statistics are those of the batch, and the running ones move towards them (the variance as
  * that of a sample, over R - 1); without, they are the running ones. */
-void batchnorm_forward(struct kctx *ctx, const struct batchnorm_shape *s, bool train,
-                       float *out,          /* (R,C) written */
-                       float *mean,         /* (C) written, for the backward pass */
-                       float *rstd,         /* (C) written, for the backward pass */
-                       float *running_mean, /* (C) */
-                       float *running_var,  /* (C) */
-                       const float *in,     /* (R,C) */
-                       const float *weight, /* (C) */
-                       const float *bias);  /* (C) */
+typedef void batchnorm_forward_op(struct kctx *ctx, const struct batchnorm_shape *s, bool train,
+                                  float *out,          /* (R,C) written */
+                                  float *mean,         /* (C) written, for the backward pass */
+                                  float *rstd,         /* (C) written, for the backward pass */
+                                  float *running_mean, /* (C) */
+                                  float *running_var,  /* (C) */
+                                  const float *in,     /* (R,C) */
+                                  const float *weight, /* (C) */
+                                  const float *bias);  /* (C) */
 
 /* `train`, mean and rstd as in the forward pass. Gradients are written, not added to. */
-void batchnorm_backward(struct kctx *ctx, const struct batchnorm_shape *s, bool train,
-                        float *din,           /* (R,C) written, or NULL for a first layer */
-                        float *dweight,       /* (C) written */
-                        float *dbias,         /* (C) written */
-                        const float *dout,    /* (R,C) */
-                        const float *in,      /* (R,C) */
-                        const float *mean,    /* (C) */
-                        const float *rstd,    /* (C) */
-                        const float *weight); /* (C) */
+typedef void batchnorm_backward_op(struct kctx *ctx, const struct batchnorm_shape *s, bool train,
+                                   float *din,           /* (R,C) written, or NULL for a first layer */
+                                   float *dweight,       /* (C) written */
+                                   float *dbias,         /* (C) written */
+                                   const float *dout,    /* (R,C) */
+                                   const float *in,      /* (R,C) */
+                                   const float *mean,    /* (C) */
+                                   const float *rstd,    /* (C) */
+                                   const float *weight); /* (C) */
 
 #endif

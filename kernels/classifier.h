@@ -18,13 +18,13 @@ int classifier_check(const struct linear_shape *s, struct err *err) MUST_CHECK;
 size_t classifier_workspace_bytes(const struct linear_shape *s);
 
 /* The loss, and the gradients of `share` times its sum over the rows; din and dweight NULL: an evaluation. */
-int classifier(struct kctx *ctx, const struct linear_shape *s,
-               struct cross_entropy_result *result, /* written */
-               void *din,                           /* (R,I) written, or NULL */
-               float *dweight,                      /* (O,I) written, or NULL */
-               const void *in,                      /* (R,I) */
-               const void *weight,                  /* (O,I) */
-               const int32_t *labels,               /* (R) */
-               float share, struct err *err) MUST_CHECK;
+typedef int classifier_op(struct kctx *ctx, const struct linear_shape *s,
+                          struct loss_result *result, /* written */
+                          void *din,                  /* (R,I) written, or NULL */
+                          float *dweight,             /* (O,I) written, or NULL */
+                          const void *in,             /* (R,I) */
+                          const void *weight,         /* (O,I) */
+                          const int32_t *labels,      /* (R) */
+                          float share, struct err *err);
 
 #endif

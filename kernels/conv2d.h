@@ -29,22 +29,23 @@ int conv2d_out_h(const struct conv2d_shape *s);
 int conv2d_out_w(const struct conv2d_shape *s);
 size_t conv2d_workspace_bytes(const struct conv2d_shape *s);
 
-void conv2d_forward(struct kctx *ctx, const struct conv2d_shape *s, float *out, /* (B,OH,OW,O) written */
-                    const float *in,                                            /* (B,H,W,C) */
-                    const float *weight,                                        /* (O,C,K_H,K_W) */
-                    const float *bias,                                          /* (O) or NULL */
-                    bool relu);                                                 /* out = max(out, 0) */
+typedef void conv2d_forward_op(struct kctx *ctx, const struct conv2d_shape *s,
+                               float *out,          /* (B,OH,OW,O) written */
+                               const float *in,     /* (B,H,W,C) */
+                               const float *weight, /* (O,C,K_H,K_W) */
+                               const float *bias,   /* (O) or NULL */
+                               bool relu);          /* out = max(out, 0) */
 
 /* Gradients are written, not added to. `out` is conv2d_forward's output when it applied the ReLU (its
  * gradient is then taken where out > 0), else NULL. Behind a max-pool, maxpool2d_backward's `relu` does the
  * same for less. */
-void conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s,
-                     float *din,           /* (B,H,W,C) written, or NULL for a first layer */
-                     float *dweight,       /* (O,C,K_H,K_W) written */
-                     float *dbias,         /* (O) written, or NULL */
-                     const float *dout,    /* (B,OH,OW,O) */
-                     const float *out,     /* (B,OH,OW,O) or NULL */
-                     const float *in,      /* (B,H,W,C) */
-                     const float *weight); /* (O,C,K_H,K_W) */
+typedef void conv2d_backward_op(struct kctx *ctx, const struct conv2d_shape *s,
+                                float *din,           /* (B,H,W,C) written, or NULL for a first layer */
+                                float *dweight,       /* (O,C,K_H,K_W) written */
+                                float *dbias,         /* (O) written, or NULL */
+                                const float *dout,    /* (B,OH,OW,O) */
+                                const float *out,     /* (B,OH,OW,O) or NULL */
+                                const float *in,      /* (B,H,W,C) */
+                                const float *weight); /* (O,C,K_H,K_W) */
 
 #endif

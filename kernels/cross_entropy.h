@@ -14,16 +14,16 @@
 
 #include <stdint.h>
 
-struct cross_entropy_result {
-    double loss_sum; /* over the rows: divide by R for the mean, or add over batches and ranks first */
-    int correct;     /* rows whose first largest logit is the label's */
+struct loss_result {
+    double sum;  /* over the rows: divide by R for the mean, or add over batches and ranks first */
+    int correct; /* rows whose first largest logit is the label's */
 };
 
-int cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, /* written */
-                  float *dlogits,                          /* (R,C) written, or NULL for evaluation */
-                  const float *logits,                     /* (R,C) */
-                  const int32_t *labels,                   /* (R) */
-                  int rows, int classes, double smoothing, /* 0..1 */
-                  struct err *err) MUST_CHECK;
+typedef int cross_entropy_op(struct kctx *ctx, struct loss_result *result, /* written */
+                             float *dlogits,        /* (R,C) written, or NULL for evaluation */
+                             const float *logits,   /* (R,C) */
+                             const int32_t *labels, /* (R) */
+                             int rows, int classes, double smoothing, /* 0..1 */
+                             struct err *err);
 
 #endif

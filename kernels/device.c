@@ -6,11 +6,6 @@ bool device_is_host(const struct kctx *ctx)
     return ctx->ops->host;
 }
 
-bool device_has_sequences(const struct kctx *ctx)
-{
-    return ctx->ops->attention_forward;
-}
-
 bool device_has_graphs(const struct kctx *ctx)
 {
     return ctx->ops->graph_begin;

@@ -29,9 +29,6 @@ enum { DEVICE_MARKS = 16 };
 bool device_is_host(const struct kctx *ctx);
 bool device_has_graphs(const struct kctx *ctx);
 
-/* It has the operations of models of sequences (ops.h). */
-bool device_has_sequences(const struct kctx *ctx);
-
 /* Activations, their gradients and copies of weights are made of these; see kctx.h. Operations whose parameters are all
  * float know nothing of it. */
 enum element device_element(const struct kctx *ctx);

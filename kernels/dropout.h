@@ -25,13 +25,14 @@ struct dropout_draw {
     const uint32_t *samples; /* (B) */
 };
 
-void dropout_forward(struct kctx *ctx, const struct dropout_shape *s, const struct dropout_draw *draw,
-                     void *out,       /* (B,N) written */
-                     uint8_t *keep,   /* (B,N) written: 1 stays */
-                     const void *in); /* (B,N) */
+typedef void dropout_forward_op(struct kctx *ctx, const struct dropout_shape *s,
+                                const struct dropout_draw *draw, void *out, /* (B,N) written */
+                                uint8_t *keep,                              /* (B,N) written: 1 stays */
+                                const void *in);                            /* (B,N) */
 
-void dropout_backward(struct kctx *ctx, const struct dropout_shape *s, void *din, /* (B,N) written */
-                      const void *dout,                                           /* (B,N) */
-                      const uint8_t *keep); /* (B,N) as the forward pass left it */
+typedef void dropout_backward_op(struct kctx *ctx, const struct dropout_shape *s,
+                                 void *din,            /* (B,N) written */
+                                 const void *dout,     /* (B,N) */
+                                 const uint8_t *keep); /* (B,N) as the forward pass left it */
 
 #endif

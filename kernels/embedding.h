@@ -20,15 +20,16 @@ struct embedding_shape {
 /* ERR_INVALID naming the field: sizes under 1, too many tokens, or tensors over 2^31 - 1 elements. */
 int embedding_check(const struct embedding_shape *s, struct err *err) MUST_CHECK;
 
-void embedding_forward(struct kctx *ctx, const struct embedding_shape *s, void *out, /* (B,T,C) written */
-                       const float *tokens,                                          /* (B,T) */
-                       const void *table,                                            /* (V,C) */
-                       const void *positions);                                       /* (T,C) */
+typedef void embedding_forward_op(struct kctx *ctx, const struct embedding_shape *s,
+                                  void *out,              /* (B,T,C) written */
+                                  const float *tokens,    /* (B,T) */
+                                  const void *table,      /* (V,C) */
+                                  const void *positions); /* (T,C) */
 
-void embedding_backward(struct kctx *ctx, const struct embedding_shape *s, bool more,
-                        float *dtable,        /* (V,C) written; with `more` added to */
-                        float *dpositions,    /* (T,C) written */
-                        const void *dout,     /* (B,T,C) */
-                        const float *tokens); /* (B,T) */
+typedef void embedding_backward_op(struct kctx *ctx, const struct embedding_shape *s, bool more,
+                                   float *dtable,        /* (V,C) written; with `more` added to */
+                                   float *dpositions,    /* (T,C) written */
+                                   const void *dout,     /* (B,T,C) */
+                                   const float *tokens); /* (B,T) */
 
 #endif

@@ -15,10 +15,12 @@ struct flatten_shape {
 /* ERR_INVALID naming the field: sizes under 1 or over 2^31 - 1 elements. */
 int flatten_check(const struct flatten_shape *s, struct err *err) MUST_CHECK;
 
-void flatten_forward(struct kctx *ctx, const struct flatten_shape *s, float *out, /* (B,C,H,W) written */
-                     const float *in);                                            /* (B,H,W,C) */
+typedef void flatten_forward_op(struct kctx *ctx, const struct flatten_shape *s,
+                                float *out,       /* (B,C,H,W) written */
+                                const float *in); /* (B,H,W,C) */
 
-void flatten_backward(struct kctx *ctx, const struct flatten_shape *s, float *din, /* (B,H,W,C) written */
-                      const float *dout);                                          /* (B,C,H,W) */
+typedef void flatten_backward_op(struct kctx *ctx, const struct flatten_shape *s,
+                                 float *din,         /* (B,H,W,C) written */
+                                 const float *dout); /* (B,C,H,W) */
 
 #endif

@@ -10,9 +10,9 @@
 
 enum gelu_form { GELU_EXACT, GELU_TANH };
 
-void gelu_forward(struct kctx *ctx, enum gelu_form form, void *out, const void *in, size_t n);
+typedef void gelu_forward_op(struct kctx *ctx, enum gelu_form form, void *out, const void *in, size_t n);
 
-void gelu_backward(struct kctx *ctx, enum gelu_form form, void *din, const void *dout, const void *in,
-                   size_t n);
+typedef void gelu_backward_op(struct kctx *ctx, enum gelu_form form, void *din, const void *dout,
+                              const void *in, size_t n);
 
 #endif

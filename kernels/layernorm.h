@@ -17,23 +17,24 @@ struct layernorm_shape {
 /* ERR_INVALID naming the field: sizes under 1 or tensors over 2^31 - 1 elements. */
 int layernorm_check(const struct layernorm_shape *s, struct err *err) MUST_CHECK;
 
-void layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, void *out, /* (R,C) written */
-                       float *mean,         /* (R) written, for the backward pass */
-                       float *rstd,         /* (R) written, for the backward pass */
-                       const void *in,      /* (R,C) */
-                       const float *weight, /* (C) */
-                       const float *bias);  /* (C) or NULL */
+typedef void layernorm_forward_op(struct kctx *ctx, const struct layernorm_shape *s,
+                                  void *out,           /* (R,C) written */
+                                  float *mean,         /* (R) written, for the backward pass */
+                                  float *rstd,         /* (R) written, for the backward pass */
+                                  const void *in,      /* (R,C) */
+                                  const float *weight, /* (C) */
+                                  const float *bias);  /* (C) or NULL */
 
 /* Gradients are written, not added to. */
-void layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s,
-                        void *din,            /* (R,C) written, or NULL for a first layer */
-                        float *dweight,       /* (C) written */
-                        float *dbias,         /* (C) written, or NULL */
-                        const void *dout,     /* (R,C) */
-                        const void *more,     /* (R,C) added to din, as where a residual goes by; or NULL */
-                        const void *in,       /* (R,C) */
-                        const float *mean,    /* (R) */
-                        const float *rstd,    /* (R) */
-                        const float *weight); /* (C) */
+typedef void layernorm_backward_op(struct kctx *ctx, const struct layernorm_shape *s,
+                                   void *din,            /* (R,C) written, or NULL for a first layer */
+                                   float *dweight,       /* (C) written */
+                                   float *dbias,         /* (C) written, or NULL */
+                                   const void *dout,     /* (R,C) */
+                                   const void *more,     /* (R,C) added to din (a residual), or NULL */
+                                   const void *in,       /* (R,C) */
+                                   const float *mean,    /* (R) */
+                                   const float *rstd,    /* (R) */
+                                   const float *weight); /* (C) */
 
 #endif

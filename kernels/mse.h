@@ -10,9 +10,9 @@
 #include "kernels/kctx.h"
 
 /* Returns the sum over rows of each row's mean: divide by R for the loss, or add over batches and ranks first. */
-double mse(struct kctx *ctx, float *dout, /* (R,C) written, or NULL for evaluation */
-           const float *out,              /* (R,C) */
-           const float *target,           /* (R,C) */
-           int rows, int cols);
+typedef double mse_op(struct kctx *ctx, float *dout, /* (R,C) written, or NULL for evaluation */
+                      const float *out,              /* (R,C) */
+                      const float *target,           /* (R,C) */
+                      int rows, int cols);
 
 #endif

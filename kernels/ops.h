@@ -1,7 +1,7 @@
 /* ops.h - the table of operations that a device implements; every context carries one.
  *
- * Layers, model and training call the functions of <op>.h and device.h; dispatch.c hands them to the table. A device
- * says each operation once, under its own prefix (cpu_, cuda_), with the signature of <op>.h.
+ * <op>.h says of each operation what it does and declares its type, <op>_op. A device implements it once, under its own
+ * prefix (cpu_, cuda_). Layers, model and training call ctx->ops-><op>(ctx, ...); for memory there are the functions of device.h.
  */
 #ifndef TK_KERNELS_OPS_H
 #define TK_KERNELS_OPS_H
@@ -27,10 +27,12 @@
 #include "kernels/softmax.h"
 #include "kernels/update.h"
 
-/* X(name) for every operation. */
+/* X(name) for every operation of layers. */
 #define KERNEL_OPS(X)                                                                                        \
     X(linear_forward)                                                                                        \
     X(linear_backward)                                                                                       \
+    X(linear_gelu_forward)                                                                                   \
+    X(gelu_linear_backward)                                                                                  \
     X(conv2d_forward)                                                                                        \
     X(conv2d_backward)                                                                                       \
     X(maxpool2d_forward)                                                                                     \
@@ -43,8 +45,6 @@
     X(gelu_backward)                                                                                         \
     X(softmax_forward)                                                                                       \
     X(softmax_backward)                                                                                      \
-    X(cross_entropy)                                                                                         \
-    X(mse)                                                                                                   \
     X(dropout_forward)                                                                                       \
     X(dropout_backward)                                                                                      \
     X(batchnorm_forward)                                                                                     \
@@ -53,25 +53,22 @@
     X(layernorm_backward)                                                                                    \
     X(flatten_forward)                                                                                       \
     X(flatten_backward)                                                                                      \
-    X(update_step)
-
-/* What models of sequences need besides; a device may have none of them (device_has_sequences). */
-#define KERNEL_SEQUENCE_OPS(X)                                                                               \
     X(add)                                                                                                   \
     X(attention_forward)                                                                                     \
     X(attention_backward)                                                                                    \
     X(embedding_forward)                                                                                     \
-    X(embedding_backward)                                                                                    \
+    X(embedding_backward)
+
+/* Of losses and optimizers: X(name) for those that only a device has whose memory is the process's; */
+#define KERNEL_HOST_OPS(X)                                                                                   \
+    X(cross_entropy)                                                                                         \
+    X(mse)                                                                                                   \
     X(classifier)                                                                                            \
+    X(update_step)                                                                                           \
     X(reduce_squares)                                                                                        \
     X(reduce_scale)
 
-/* Two operations in one, where a device has that: NULL in the table of one that has not (dispatch.c). */
-#define KERNEL_FUSED_OPS(X)                                                                                  \
-    X(linear_gelu_forward)                                                                                   \
-    X(gelu_linear_backward)
-
-/* X(name) for what only devices with graphs have. */
+/* and for those that only a device with graphs has. */
 #define KERNEL_QUEUED(X)                                                                                     \
     X(queue_cross_entropy)                                                                                   \
     X(queue_classifier)                                                                                      \
@@ -87,12 +84,6 @@
     X(queue_round)                                                                                           \
     X(queue_update)                                                                                          \
     X(queue_count)
-
-#ifdef __cplusplus
-#define KERNEL_TYPE(name) decltype(::name)
-#else
-#define KERNEL_TYPE(name) __typeof__(name)
-#endif
 
 struct kernel_ops {
     bool host; /* device memory is the process's */
@@ -125,10 +116,9 @@ struct kernel_ops {
     int (*graph_launch)(struct kctx *ctx, struct device_graph *graph, struct err *err);
     void (*graph_free)(struct kctx *ctx, struct device_graph *graph);
 
-#define KERNEL_MEMBER(op) KERNEL_TYPE(op) * op;
+#define KERNEL_MEMBER(op) op##_op *op;
     KERNEL_OPS(KERNEL_MEMBER)
-    KERNEL_SEQUENCE_OPS(KERNEL_MEMBER)
-    KERNEL_FUSED_OPS(KERNEL_MEMBER)
+    KERNEL_HOST_OPS(KERNEL_MEMBER)
     KERNEL_QUEUED(KERNEL_MEMBER)
 #undef KERNEL_MEMBER
 };

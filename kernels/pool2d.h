@@ -31,21 +31,25 @@ int pool2d_check(const struct pool2d_shape *s, struct err *err) MUST_CHECK;
 int pool2d_out_h(const struct pool2d_shape *s);
 int pool2d_out_w(const struct pool2d_shape *s);
 
-void maxpool2d_forward(struct kctx *ctx, const struct pool2d_shape *s, float *out, /* (B,OH,OW,C) written */
-                       uint8_t *argmax,  /* (B,OH,OW,C) written: place in the window; NULL: not wanted */
-                       const float *in); /* (B,H,W,C) */
+typedef void maxpool2d_forward_op(struct kctx *ctx, const struct pool2d_shape *s,
+                                  float *out,       /* (B,OH,OW,C) written */
+                                  uint8_t *argmax,  /* (B,OH,OW,C) written: place in the window; or NULL */
+                                  const float *in); /* (B,H,W,C) */
 
 /* din is written, not added to. With `out` (maxpool2d_forward's output; NULL otherwise) the pooled layer ended
  * in a ReLU whose gradient is taken here too: nothing passes where out is not > 0. */
-void maxpool2d_backward(struct kctx *ctx, const struct pool2d_shape *s, float *din, /* (B,H,W,C) written */
-                        const float *dout,                                          /* (B,OH,OW,C) */
-                        const uint8_t *argmax, /* (B,OH,OW,C) as the forward pass left it */
-                        const float *out);     /* (B,OH,OW,C) or NULL */
+typedef void maxpool2d_backward_op(struct kctx *ctx, const struct pool2d_shape *s,
+                                   float *din,            /* (B,H,W,C) written */
+                                   const float *dout,     /* (B,OH,OW,C) */
+                                   const uint8_t *argmax, /* (B,OH,OW,C) as the forward pass left it */
+                                   const float *out);     /* (B,OH,OW,C) or NULL */
 
-void avgpool2d_forward(struct kctx *ctx, const struct pool2d_shape *s, float *out, /* (B,OH,OW,C) written */
-                       const float *in);                                           /* (B,H,W,C) */
+typedef void avgpool2d_forward_op(struct kctx *ctx, const struct pool2d_shape *s,
+                                  float *out,       /* (B,OH,OW,C) written */
+                                  const float *in); /* (B,H,W,C) */
 
-void avgpool2d_backward(struct kctx *ctx, const struct pool2d_shape *s, float *din, /* (B,H,W,C) written */
-                        const float *dout);                                         /* (B,OH,OW,C) */
+typedef void avgpool2d_backward_op(struct kctx *ctx, const struct pool2d_shape *s,
+                                   float *din,         /* (B,H,W,C) written */
+                                   const float *dout); /* (B,OH,OW,C) */
 
 #endif

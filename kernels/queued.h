@@ -22,27 +22,36 @@ struct queued_loss {
 
 /* The gradient is that of the mean over rows, times `share` (rounded after the division, as on the CPU); so is *mean, the
  * mean loss of the rows (NULL: not wanted). With `add` the sums go on from what *result holds. */
-void queue_cross_entropy(struct kctx *ctx, struct queued_loss *result, float *mean,
-                         float *dlogits, /* or NULL */
-                         const float *logits, const int32_t *labels, int rows, int classes, double smoothing,
-                         float share, bool add);
-void queue_mse(struct kctx *ctx, struct queued_loss *result, float *mean, float *dout, /* or NULL */
-               const float *out, const float *target, int rows, int cols, float share, bool add);
+typedef void queue_cross_entropy_op(struct kctx *ctx, struct queued_loss *result, float *mean,
+                                    float *dlogits, /* or NULL */
+                                    const float *logits, const int32_t *labels, int rows, int classes,
+                                    double smoothing, float share, bool add);
+typedef void queue_mse_op(struct kctx *ctx, struct queued_loss *result, float *mean,
+                          float *dout, /* or NULL */
+                          const float *out, const float *target, int rows, int cols, float share, bool add);
 
 /* A classifier (classifier.h), its weight and inputs of the context's elements: the loss's sum over the rows, *mean that
  * sum times `share`, and the gradients of that; din and dweight NULL: an evaluation. Logits exist for as many rows at a time
  * as the reserved scratch memory holds: queued_classifier_bytes are enough for speed, a row's are needed. */
-void queue_classifier(struct kctx *ctx, const struct linear_shape *s, struct queued_loss *result, float *mean,
-                      void *din,             /* (R,I) written, or NULL */
-                      float *dweight,        /* (O,I) written, or NULL */
-                      const void *in,        /* (R,I) */
-                      const void *weight,    /* (O,I) */
-                      const int32_t *labels, /* (R) */
-                      float share, bool add);
+typedef void queue_classifier_op(struct kctx *ctx, const struct linear_shape *s, struct queued_loss *result,
+                                 float *mean, void *din, /* (R,I) written, or NULL */
+                                 float *dweight,         /* (O,I) written, or NULL */
+                                 const void *in,         /* (R,I) */
+                                 const void *weight,     /* (O,I) */
+                                 const int32_t *labels,  /* (R) */
+                                 float share, bool add);
 
 /* Rows of logits begin at multiples of so many elements: 16 bytes, and whole lines, whatever the number of classes. */
 enum { QUEUED_LOGITS_ALIGN = 64, QUEUED_LOGITS_MAX = 1 << 28 };
-size_t queued_classifier_bytes(const struct linear_shape *s);
+
+static inline size_t queued_classifier_bytes(const struct linear_shape *s)
+{
+    size_t row = ((size_t)s->out + QUEUED_LOGITS_ALIGN - 1) / QUEUED_LOGITS_ALIGN * QUEUED_LOGITS_ALIGN;
+    size_t fit = QUEUED_LOGITS_MAX / row;
+    size_t rows = fit > (size_t)s->rows ? (size_t)s->rows : fit;
+
+    return (rows ? rows : 1) * row * sizeof(float);
+}
 
 /* A data set in device memory. A sample's input becomes floats as trainer/run/feed.h decodes it. */
 struct gather {
@@ -91,11 +100,11 @@ struct queued_norm {
 };
 
 /* sum += more, of gradients: f32 whatever the elements. */
-void queue_accumulate(struct kctx *ctx, float *sum, const float *more, size_t n);
+typedef void queue_accumulate_op(struct kctx *ctx, float *sum, const float *more, size_t n);
 
 /* Of n gradients: the sum of their squares, in f64; and the rest of *norm from that. */
-void queue_squares(struct kctx *ctx, struct queued_norm *norm, const float *grad, size_t n);
-void queue_bound(struct kctx *ctx, struct queued_norm *norm, double bound);
+typedef void queue_squares_op(struct kctx *ctx, struct queued_norm *norm, const float *grad, size_t n);
+typedef void queue_bound_op(struct kctx *ctx, struct queued_norm *norm, double bound);
 
 /* Where the steps stand. */
 struct step_state {
@@ -117,9 +126,9 @@ struct queued_begin {
 /* Samples items[order[*first + i]], i in 0..rows-1 (without items the places themselves,
  * without an order *first + i for its entries). With `begin` (first is then NULL) this begins a step as queue_step_begin does, and
  * takes the samples from its order's place on. What the arguments point to, but for first and order, is read at once. */
-void queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_batch *to,
-                  const uint32_t *items, const uint32_t *order, const int64_t *first,
-                  const struct queued_begin *begin, int rows);
+typedef void queue_gather_op(struct kctx *ctx, const struct gather *g, const struct gather_batch *to,
+                             const uint32_t *items, const uint32_t *order, const int64_t *first,
+                             const struct queued_begin *begin, int rows);
 
 /* Windows of tokens that the process has laid out, a slot for each step of a ring, in memory that both share. */
 struct queued_windows {
@@ -131,8 +140,8 @@ struct queued_windows {
 };
 
 /* The slot of state's step, `rows` of its rows from state->now.first on, into a batch. */
-void queue_windows(struct kctx *ctx, const struct queued_windows *from, const struct gather_batch *to,
-                   const struct step_state *state, int rows);
+typedef void queue_windows_op(struct kctx *ctx, const struct queued_windows *from,
+                              const struct gather_batch *to, const struct step_state *state, int rows);
 
 /* Flags (NULL: none ride): a float for each of the QUEUED_FLAGS lowest bits, 0 or 1 at the beginning, and at the end the sum
  * over ranks: a rank has raised it when that is above 0.
@@ -140,11 +149,11 @@ void queue_windows(struct kctx *ctx, const struct queued_windows *from, const st
  * Begin: what orders[steps % ring] says, becomes state->now, and *own a loss of no rows. Advance: a part of the step's batch
  * is done, of so many places. End: record[steps % ring], sums, steps + 1. Orders and records are device_shared memory: the
  * process writes an order before the launch, and reads a record behind its mark. */
-void queue_step_begin(struct kctx *ctx, const struct queued_begin *begin);
-void queue_step_advance(struct kctx *ctx, struct step_state *state, int places);
-void queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
-                    const float *loss, const struct queued_norm *norm, /* or NULL */
-                    const float *flags, struct step_record *records, int ring);
+typedef void queue_step_begin_op(struct kctx *ctx, const struct queued_begin *begin);
+typedef void queue_step_advance_op(struct kctx *ctx, struct step_state *state, int places);
+typedef void queue_step_end_op(struct kctx *ctx, struct step_state *state, const struct queued_loss *own,
+                               int rows, const float *loss, const struct queued_norm *norm, /* or NULL */
+                               const float *flags, struct step_record *records, int ring);
 
 /* Neighbouring parameters that are decayed alike. The last span ends with the parameters. */
 struct queued_span {
@@ -160,16 +169,16 @@ struct queued_params {
 };
 
 /* Writes the copies. */
-void queue_round(struct kctx *ctx, const struct queued_params *w);
+typedef void queue_round_op(struct kctx *ctx, const struct queued_params *w);
 
 /* One step of an optimizer with the gradients times *scale (NULL: as they are), by state->now's scalars, which are of that rule,
  * copies in the same pass; none when the run is halted, or *loss is not finite. m, v (update.h) and g have as many elements
  * as p. */
-void queue_update(struct kctx *ctx, enum update_rule rule, const struct step_state *state, const float *loss,
-                  const float *scale, const struct queued_span *span, int spans,
-                  const struct queued_params *w, float *m, float *v, const float *g);
+typedef void queue_update_op(struct kctx *ctx, enum update_rule rule, const struct step_state *state,
+                             const float *loss, const float *scale, const struct queued_span *span, int spans,
+                             const struct queued_params *w, float *m, float *v, const float *g);
 
 /* x[0] += 1 */
-void queue_count(struct kctx *ctx, int64_t *x);
+typedef void queue_count_op(struct kctx *ctx, int64_t *x);
 
 #endif

@@ -11,9 +11,9 @@ static inline size_t reduce_blocks(size_t n)
 {
     return (n + REDUCE_BLOCK - 1) / REDUCE_BLOCK;
 }
-void reduce_squares(struct kctx *ctx, double *sums, const float *x, size_t n);
+typedef void reduce_squares_op(struct kctx *ctx, double *sums, const float *x, size_t n);
 
 /* x = scale x */
-void reduce_scale(struct kctx *ctx, float *x, float scale, size_t n);
+typedef void reduce_scale_op(struct kctx *ctx, float *x, float scale, size_t n);
 
 #endif

@@ -8,9 +8,9 @@
 
 #include "kernels/kctx.h"
 
-void relu_forward(struct kctx *ctx, float *out, const float *in, size_t n);
+typedef void relu_forward_op(struct kctx *ctx, float *out, const float *in, size_t n);
 
 /* din = out > 0 ? dout : 0 */
-void relu_backward(struct kctx *ctx, float *din, const float *dout, const float *out, size_t n);
+typedef void relu_backward_op(struct kctx *ctx, float *din, const float *dout, const float *out, size_t n);
 
 #endif

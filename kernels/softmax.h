@@ -9,14 +9,14 @@
 
 #include "kernels/kctx.h"
 
-void softmax_forward(struct kctx *ctx, float *out, /* (R,C) written */
-                     const float *in,              /* (R,C) */
-                     int rows, int classes);
+typedef void softmax_forward_op(struct kctx *ctx, float *out, /* (R,C) written */
+                                const float *in,              /* (R,C) */
+                                int rows, int classes);
 
 /* din = out * (dout - sum(out * dout)) */
-void softmax_backward(struct kctx *ctx, float *din, /* (R,C) written */
-                      const float *dout,            /* (R,C) */
-                      const float *out,             /* (R,C) softmax_forward's output */
-                      int rows, int classes);
+typedef void softmax_backward_op(struct kctx *ctx, float *din, /* (R,C) written */
+                                 const float *dout,            /* (R,C) */
+                                 const float *out,             /* (R,C) softmax_forward's output */
+                                 int rows, int classes);
 
 #endif

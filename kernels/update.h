@@ -10,9 +10,8 @@
 #include "kernels/kctx.h"
 #include "kernels/scalars.h"
 
-void update_step(struct kctx *ctx, const struct update_scalars *s, float *p, /* (N) updated */
-                 float *m,
-                 float *v, /* (N) updated; NULL where the rule, or the rule with these scalars, has none */
-                 const float *g, size_t n);
+/* p, m and v are updated. m, v: NULL where the rule, or the rule with these scalars, has none. */
+typedef void update_step_op(struct kctx *ctx, const struct update_scalars *s, float *p, float *m, float *v,
+                            const float *g, size_t n);
 
 #endif

@@ -94,7 +94,6 @@ figures() {
     done
     for rows in 32 512 8192; do bench convnet "$rows" 60; done
     item nccl-bench 60 "$BIN/nccl-bench"
-    TK_CUBLAS=apart item gpt2-64-apart 60 "$BIN/gpu-bench" "$STEPS" gpt2 64
 }
 
 checks() {

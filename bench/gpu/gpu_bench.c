@@ -56,7 +56,7 @@ static int make_data(struct net *n, size_t items, size_t len, struct err *err)
     uint32_t x = 1;
 
     if (cfg->model.input.sequence) {
-        n->tokens = bench_tokens((int64_t)items, cfg->model.input.rows, cfg->gpt2.vocab, err);
+        n->tokens = bench_tokens((int64_t)items, cfg->model.input.rows, cfg->model.gpt2.vocab, err);
         return n->tokens ? 0 : -1;
     }
 
@@ -150,7 +150,7 @@ static int compare(const void *a, const void *b)
  * forward, four backward, and those of attention (llm.c: train_gpt2.cu, gpt2_estimate_mfu). */
 static void print_tokens(const struct net *n, double tokens)
 {
-    const struct gpt2_spec *g = &n->cfg.gpt2;
+    const struct gpt2_spec *g = &n->cfg.model.gpt2;
     double each = 6 * (double)n->pipeline.whole_len + 6 * (double)(g->n_layer * g->n_embd * g->block_size);
     double done = tokens * each;
 

@@ -1,12 +1,6 @@
 /* net.c - build the benchmark's networks as lists of operations over one block of floats. */
 #include "kernels/bench/net.h"
-#include "kernels/conv2d.h"
-#include "kernels/cross_entropy.h"
-#include "kernels/flatten.h"
-#include "kernels/linear.h"
-#include "kernels/pool2d.h"
-#include "kernels/softmax.h"
-#include "kernels/update.h"
+#include "kernels/ops.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -112,7 +106,7 @@ static double layer_flop(const struct layer *l)
     return l->kind == LINEAR ? 2.0 * (double)l->n_out * l->lin.in : 0;
 }
 
-static void add_op(struct net *n, const char *name, enum what what, int layer, double flop)
+static void list_op(struct net *n, const char *name, enum what what, int layer, double flop)
 {
     struct op *o = &n->ops[n->n_ops++];
     *o = (struct op){.what = what, .layer = layer, .flop = flop};
@@ -125,14 +119,14 @@ static void list_ops(struct net *n)
     char name[24];
     for (int i = 0; i < n->n_layers; i++) {
         snprintf(name, sizeof name, "%d %s", i, names[n->layers[i].kind]);
-        add_op(n, name, FORWARD, i, layer_flop(&n->layers[i]));
+        list_op(n, name, FORWARD, i, layer_flop(&n->layers[i]));
     }
-    add_op(n, "cross_entropy", LOSS, 0, 0);
+    list_op(n, "cross_entropy", LOSS, 0, 0);
     for (int i = n->n_layers - 1; i >= 0; i--) {
         snprintf(name, sizeof name, "%d %s backward", i, names[n->layers[i].kind]);
-        add_op(n, name, BACKWARD, i, layer_flop(&n->layers[i]) * (i > 0 ? 2 : 1));
+        list_op(n, name, BACKWARD, i, layer_flop(&n->layers[i]) * (i > 0 ? 2 : 1));
     }
-    add_op(n, n->adam ? "adam" : "sgd", UPDATE, 0, 0);
+    list_op(n, n->adam ? "adam" : "sgd", UPDATE, 0, 0);
 }
 
 static bool allocate(struct net *n)
@@ -241,19 +235,19 @@ static void forward(struct net *n, struct kctx *ctx, int i)
     const float *in = i > 0 ? n->layers[i - 1].out : n->in;
     switch (l->kind) {
     case CONV:
-        conv2d_forward(ctx, &l->conv, l->out, in, l->weight, l->bias, l->relu);
+        ctx->ops->conv2d_forward(ctx, &l->conv, l->out, in, l->weight, l->bias, l->relu);
         break;
     case POOL:
-        maxpool2d_forward(ctx, &l->pool, l->out, l->argmax, in);
+        ctx->ops->maxpool2d_forward(ctx, &l->pool, l->out, l->argmax, in);
         break;
     case FLATTEN:
-        flatten_forward(ctx, &l->flat, l->out, in);
+        ctx->ops->flatten_forward(ctx, &l->flat, l->out, in);
         break;
     case LINEAR:
-        linear_forward(ctx, &l->lin, l->out, in, l->weight, l->bias, l->relu);
+        ctx->ops->linear_forward(ctx, &l->lin, l->out, in, l->weight, l->bias, l->relu);
         break;
     case SOFTMAX:
-        softmax_forward(ctx, l->out, in, n->batch, CLASSES);
+        ctx->ops->softmax_forward(ctx, l->out, in, n->batch, CLASSES);
         break;
     }
 }
@@ -265,21 +259,21 @@ static void backward(struct net *n, struct kctx *ctx, int i)
     float *din = i > 0 ? n->layers[i - 1].dout : NULL;
     switch (l->kind) {
     case CONV:
-        conv2d_backward(ctx, &l->conv, din, l->dweight, l->dbias, l->dout, l->relu_by_pool ? NULL : l->out,
-                        in, l->weight);
+        ctx->ops->conv2d_backward(ctx, &l->conv, din, l->dweight, l->dbias, l->dout,
+                                  l->relu_by_pool ? NULL : l->out, in, l->weight);
         break;
     case POOL:
-        maxpool2d_backward(ctx, &l->pool, din, l->dout, l->argmax, l->out);
+        ctx->ops->maxpool2d_backward(ctx, &l->pool, din, l->dout, l->argmax, l->out);
         break;
     case FLATTEN:
-        flatten_backward(ctx, &l->flat, din, l->dout);
+        ctx->ops->flatten_backward(ctx, &l->flat, din, l->dout);
         break;
     case LINEAR:
-        linear_backward(ctx, &l->lin, din, l->dweight, l->dbias, l->dout, l->relu ? l->out : NULL, in,
-                        l->weight);
+        ctx->ops->linear_backward(ctx, &l->lin, din, l->dweight, l->dbias, l->dout, l->relu ? l->out : NULL,
+                                  in, l->weight);
         break;
     case SOFTMAX:
-        softmax_backward(ctx, din, l->dout, l->out, n->batch, CLASSES);
+        ctx->ops->softmax_backward(ctx, din, l->dout, l->out, n->batch, CLASSES);
         break;
     }
 }
@@ -290,14 +284,15 @@ static void update(struct net *n, struct kctx *ctx)
     const struct sgd_options sgd = {.lr = 1e-3};
     const struct update_scalars s = n->adam ? adam_scalars_of(&adam, ++n->step) : sgd_scalars_of(&sgd);
 
-    update_step(ctx, &s, n->param, n->adam ? n->m : NULL, n->adam ? n->v : NULL, n->grad, n->n_param);
+    ctx->ops->update_step(ctx, &s, n->param, n->adam ? n->m : NULL, n->adam ? n->v : NULL, n->grad,
+                          n->n_param);
 }
 
 void net_op_run(struct net *n, struct kctx *ctx, int op)
 {
     const struct op *o = &n->ops[op];
     struct layer *last = &n->layers[n->n_layers - 1];
-    struct cross_entropy_result loss;
+    struct loss_result loss;
     struct err err;
     switch (o->what) {
     case FORWARD:
@@ -307,7 +302,8 @@ void net_op_run(struct net *n, struct kctx *ctx, int op)
         backward(n, ctx, o->layer);
         break;
     case LOSS:
-        if (cross_entropy(ctx, &loss, last->dout, last->out, n->labels, n->batch, CLASSES, 0, &err) < 0)
+        if (ctx->ops->cross_entropy(ctx, &loss, last->dout, last->out, n->labels, n->batch, CLASSES, 0,
+                                    &err) < 0)
             abort();
         break;
     case UPDATE:

@@ -105,13 +105,13 @@ static void products(struct kctx *ctx, const struct job *j, const float *in, con
     }
 }
 
-int cpu_classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_entropy_result *result,
-                   void *din, float *dweight, const void *in, const void *weight, const int32_t *labels,
-                   float share, struct err *err)
+int cpu_classifier(struct kctx *ctx, const struct linear_shape *s, struct loss_result *result, void *din,
+                   float *dweight, const void *in, const void *weight, const int32_t *labels, float share,
+                   struct err *err)
 {
     struct scratch w = scratch_open(ctx);
     struct job j = {.s = s, .ops = kctx_ops(ctx), .gradient = dweight, .share = share};
-    struct cross_entropy_result sum = {0};
+    struct loss_result sum = {0};
 
     for (int r = 0; r < s->rows; r++)
         if (labels[r] < 0 || labels[r] >= s->out)
@@ -129,7 +129,7 @@ int cpu_classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_
             product_gradients(ctx, &(struct linear_shape){.rows = j.rows, .in = s->in, .out = s->out},
                               (float *)din + first * s->in, dweight, first > 0, j.logits, x, weight);
         for (int r = 0; r < j.rows; r++) {
-            sum.loss_sum += j.loss[r];
+            sum.sum += j.loss[r];
             sum.correct += j.correct[r];
         }
     }

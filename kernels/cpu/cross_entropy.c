@@ -41,9 +41,8 @@ static double one_row(float *d, const float *x, int label, int top, int rows, in
     return log(sum) - (smoothing > 0 ? (1 - smoothing) * mine + share * all : mine);
 }
 
-int cpu_cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, float *dlogits,
-                      const float *logits, const int32_t *labels, int rows, int classes, double smoothing,
-                      struct err *err)
+int cpu_cross_entropy(struct kctx *ctx, struct loss_result *result, float *dlogits, const float *logits,
+                      const int32_t *labels, int rows, int classes, double smoothing, struct err *err)
 {
     (void)ctx;
     for (int r = 0; r < rows; r++) {
@@ -51,13 +50,13 @@ int cpu_cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, flo
             return err_set(err, ERR_INVALID, "cross_entropy: the label of row %d is %d, expected 0..%d", r,
                            labels[r], classes - 1);
     }
-    struct cross_entropy_result sum = {0};
+    struct loss_result sum = {0};
     for (ptrdiff_t r = 0; r < rows; r++) {
         const float *x = logits + r * classes;
         float *d = dlogits ? dlogits + r * classes : NULL;
         int top = first_largest(x, classes);
         sum.correct += top == labels[r];
-        sum.loss_sum += one_row(d, x, labels[r], top, rows, classes, smoothing);
+        sum.sum += one_row(d, x, labels[r], top, rows, classes, smoothing);
     }
     *result = sum;
     return 0;

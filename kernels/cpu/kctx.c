@@ -140,7 +140,7 @@ static const struct kernel_ops cpu_ops = {.host = true,
                                           .zero = cpu_zero,
                                           .sync = cpu_sync,
 #define KERNEL_CPU_ROW(op) .op = cpu_##op,
-                                          KERNEL_OPS(KERNEL_CPU_ROW) KERNEL_SEQUENCE_OPS(KERNEL_CPU_ROW)
+                                          KERNEL_OPS(KERNEL_CPU_ROW) KERNEL_HOST_OPS(KERNEL_CPU_ROW)
 #undef KERNEL_CPU_ROW
 };
 

@@ -225,3 +225,18 @@ void cpu_linear_backward(struct kctx *ctx, const struct linear_shape *s, void *d
         copy_tail(&b, weight, s->out, tail);
     kctx_run(ctx, panel_round(s->in, b.ops->panel) / b.ops->panel, din_panels, &b);
 }
+
+void cpu_linear_gelu_forward(struct kctx *ctx, const struct linear_shape *s, void *out, void *before,
+                             const void *in, const void *weight, const void *bias)
+{
+    cpu_linear_forward(ctx, s, before, in, weight, bias, false);
+    cpu_gelu_forward(ctx, GELU_TANH, out, before, (size_t)s->rows * (size_t)s->out);
+}
+
+void cpu_gelu_linear_backward(struct kctx *ctx, const struct linear_shape *s, void *din, void *room,
+                              float *dweight, float *dbias, const void *dout, const void *in,
+                              const void *before, const void *weight)
+{
+    cpu_linear_backward(ctx, s, room, dweight, dbias, dout, NULL, in, weight);
+    cpu_gelu_backward(ctx, GELU_TANH, din, room, before, (size_t)s->rows * (size_t)s->in);
+}

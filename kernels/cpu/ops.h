@@ -4,9 +4,9 @@
 
 #include "kernels/ops.h"
 
-#define KERNEL_CPU_DECLARE(op) KERNEL_TYPE(op) cpu_##op;
+#define KERNEL_CPU_DECLARE(op) op##_op cpu_##op;
 KERNEL_OPS(KERNEL_CPU_DECLARE)
-KERNEL_SEQUENCE_OPS(KERNEL_CPU_DECLARE)
+KERNEL_HOST_OPS(KERNEL_CPU_DECLARE)
 #undef KERNEL_CPU_DECLARE
 
 /* memory.c - device memory that is the process's own. */

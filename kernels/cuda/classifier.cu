@@ -222,13 +222,3 @@ void cuda_queue_classifier(struct kctx *ctx, const struct linear_shape *s, struc
     struct cuda *c = cuda_of(ctx);
     ELEMENT_CALL(c, run_classifier, c, s, result, mean, din, dweight, in, weight, labels, share, add);
 }
-
-int cuda_classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_entropy_result *result,
-                    void *din, float *dweight, const void *in, const void *weight, const int32_t *labels,
-                    float share, struct err *err)
-{
-    struct cuda *c = cuda_of(ctx);
-
-    cuda_queue_classifier(ctx, s, c->loss, nullptr, din, dweight, in, weight, labels, share, false);
-    return loss_get(c, result, "classifier", labels, s->out, err);
-}

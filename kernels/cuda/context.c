@@ -220,7 +220,6 @@ static void cuda_free(struct kctx *ctx)
     (void)cudaFree(c->parts);
     (void)cudaFree(c->second_parts);
     (void)cudaFree(c->scratch);
-    (void)cudaFree(c->loss);
     for (int i = 0; i < DEVICE_MARKS && c->mark[i]; i++)
         (void)cudaEventDestroy(c->mark[i]);
     if (c->stream)
@@ -253,9 +252,7 @@ static const struct kernel_ops cuda_ops = {.name = cuda_name,
                                            .graph_launch = cuda_graph_launch,
                                            .graph_free = cuda_graph_free,
 #define KERNEL_CUDA_ROW(op) .op = cuda_##op,
-                                           KERNEL_OPS(KERNEL_CUDA_ROW) KERNEL_SEQUENCE_OPS(KERNEL_CUDA_ROW)
-                                               KERNEL_FUSED_OPS(KERNEL_CUDA_ROW)
-                                                   KERNEL_QUEUED(KERNEL_CUDA_ROW)
+                                           KERNEL_OPS(KERNEL_CUDA_ROW) KERNEL_QUEUED(KERNEL_CUDA_ROW)
 #undef KERNEL_CUDA_ROW
 };
 
@@ -293,7 +290,6 @@ struct kctx *cuda_make(int device, enum precision precision, enum element elemen
     struct kctx *ctx = &c->ctx;
     if (open_device(c, err) || !(c->parts = cuda_alloc(ctx, CUDA_PARTS_ALL, err)) ||
         !(c->second_parts = cuda_alloc(ctx, CUDA_PARTS_ALL, err)) ||
-        !(c->loss = cuda_alloc(ctx, sizeof(*c->loss), err)) ||
         !(c->matmul = matmul_make(c->precision, err)) || cuda_sync(ctx, err)) {
         cuda_free(ctx);
         return NULL;

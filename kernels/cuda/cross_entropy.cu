@@ -136,14 +136,3 @@ void cuda_queue_cross_entropy(struct kctx *ctx, struct queued_loss *result, floa
         to.add = true;
     }
 }
-
-int cuda_cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, float *dlogits,
-                       const float *logits, const int32_t *labels, int rows, int classes, double smoothing,
-                       struct err *err)
-{
-    struct cuda *c = cuda_of(ctx);
-
-    cuda_queue_cross_entropy(ctx, c->loss, nullptr, dlogits, logits, labels, rows, classes, smoothing, 1,
-                             false);
-    return loss_get(c, result, "cross_entropy", labels, classes, err);
-}

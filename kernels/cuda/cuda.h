@@ -20,10 +20,8 @@ extern "C" {
 #include "kernels/ops.h"
 
 /* The operations that this device offers, by name. */
-#define KERNEL_CUDA_DECLARE(op) KERNEL_TYPE(op) cuda_##op;
+#define KERNEL_CUDA_DECLARE(op) op##_op cuda_##op;
 KERNEL_OPS(KERNEL_CUDA_DECLARE)
-KERNEL_SEQUENCE_OPS(KERNEL_CUDA_DECLARE)
-KERNEL_FUSED_OPS(KERNEL_CUDA_DECLARE)
 KERNEL_QUEUED(KERNEL_CUDA_DECLARE)
 #undef KERNEL_CUDA_DECLARE
 
@@ -55,7 +53,6 @@ struct cuda {
     void *scratch; /* what layers reserved */
     size_t scratch_bytes;
     struct matmul *matmul;
-    struct queued_loss *loss;       /* on the GPU: one, for the calls that wait for their result */
     cudaEvent_t mark[DEVICE_MARKS]; /* device_mark records them, device_wait waits for them */
     struct cuda_side side, second;  /* for collectives; for operations */
     void *second_parts;             /* as parts */

@@ -73,27 +73,6 @@ inline void loss_sum(struct cuda *c, const loss_target &to, int parts)
     LAUNCH(c, 1, LOSS_THREADS, loss_sum_kernel, to, (const loss_part *)c->parts, parts);
 }
 
-/* c->loss, waited for: the whole of a call that is not queued. */
-inline int loss_get(struct cuda *c, struct cross_entropy_result *result, const char *op,
-                    const int32_t *labels, int classes, struct err *err)
-{
-    struct kctx *ctx = &c->ctx;
-    struct queued_loss r;
-    int32_t label;
-
-    if (ctx->ops->get(ctx, &r, c->loss, sizeof(r), err))
-        return -1;
-    if (r.bad_row >= 0) {
-        if (ctx->ops->get(ctx, &label, labels + r.bad_row, sizeof(label), err))
-            return -1;
-        return err_set(err, ERR_INVALID, "%s: the label of row %d is %d, expected 0..%d", op, r.bad_row,
-                       label, classes - 1);
-    }
-    result->loss_sum = r.sum;
-    result->correct = r.correct;
-    return 0;
-}
-
 } // namespace
 
 #endif

@@ -7,11 +7,11 @@
 #include <string.h>
 
 /* Several times what the layers of a model need, at two sizes of batch. A product that finds no room is asked for anew
- * each time, and its extra is left to the caller. */
+ * each time. */
 enum { PLANS_MAX = 512 };
 
 struct matmul {
-    bool loaded, prints, apart; /* TK_CUBLAS is not off; it is print; it is apart */
+    bool loaded, prints; /* TK_CUBLAS is not off; it is print */
     struct plan_maker maker;
     int plans;
     struct plan plan[PLANS_MAX + 1]; /* the last: for those that find no room */
@@ -53,7 +53,6 @@ struct matmul *matmul_make(enum precision precision, struct err *err)
     }
     m->loaded = !off;
     m->prints = env && strcmp(env, "print") == 0;
-    m->apart = env && strcmp(env, "apart") == 0;
     return m;
 }
 
@@ -68,17 +67,11 @@ void matmul_free(struct matmul *m)
     free(m);
 }
 
-static bool is_recorded(const struct cuda *c)
-{
-    enum cudaStreamCaptureStatus is;
-
-    return cudaStreamIsCapturing(c->stream, &is) != cudaSuccess || is != cudaStreamCaptureStatusNone;
-}
-
 /* What failed on the GPU is an error, what cuBLAS has not is not. */
-static bool run_plan(struct cuda *c, struct plan *plan, const struct product *p, float by, float kept)
+static bool run_plan(struct cuda *c, struct plan *plan, const struct product *p)
 {
     const struct matmul *m = c->matmul;
+    const float by = 1, kept = p->more ? 1 : 0;
     void *to = plan->apart && p->extra == EXTRA_GELU ? p->aux : p->c;
 
     if (plan_point(&m->maker, plan, p))
@@ -95,71 +88,40 @@ static bool run_plan(struct cuda *c, struct plan *plan, const struct product *p,
     return !bad;
 }
 
-/* Why the extra is left to the caller, before cuBLAS is asked for it; or NULL. */
-static const char *apart_of(const struct matmul *m, const struct plan *p)
+/* Why the extra is left to the caller, whatever cuBLAS has; or NULL. */
+static const char *apart_of(const struct plan_key *k)
 {
-    if (m->apart && p->key.extra != EXTRA_RELU)
-        return "TK_CUBLAS";
-    if (p->key.more)
-        return "added";
-    if (!plan_key_fits(&p->key))
-        return "alignment";
-    return p == &m->plan[PLANS_MAX] ? "too many kinds of products" : NULL;
+    if (!k->extra)
+        return NULL;
+    return k->more ? "added" : plan_key_fits(k) ? NULL : "alignment";
 }
 
-/* Whether the plan with the extra may be used. If not, it says why, and whether that is for good. */
-static bool try_extra(struct cuda *c, struct plan *p, const struct product *product)
+/* false: cuBLAS has nothing for it. */
+static bool choose(const struct matmul *m, struct plan *p, const struct plan_key *key, const char *apart,
+                   const struct product *product)
 {
-    const char *why = apart_of(c->matmul, p);
-
-    p->final = true;
-    if (!why && (plan_describe(&c->matmul->maker, p, product) || plan_choose(&c->matmul->maker, p)))
-        why = "no algorithm";
-    if (!why && is_recorded(c)) {
-        why = "recorded";
-        p->final = false;
-    }
-    if (why) {
-        snprintf(p->why, sizeof(p->why), "%s", why);
-        return false;
-    }
-    const enum epilogue_verdict verdict = epilogue_ask(c, p, product, run_plan, p->why);
-    p->final = verdict != EPILOGUE_UNSURE;
-    return verdict == EPILOGUE_HOLDS;
-}
-
-/* Without the extra, when that cannot be used. */
-static void make_plan(struct cuda *c, struct plan *p, const struct plan_key *key,
-                      const struct product *product)
-{
-    struct matmul *m = c->matmul;
-
     plan_release(&m->maker, p);
     p->key = *key;
-    if (!key->extra || !try_extra(c, p, product)) {
-        struct plan apart = {.key = *key, .apart = key->extra, .final = p->final || !key->extra};
-        memcpy(apart.why, p->why, sizeof(apart.why));
-        plan_release(&m->maker, p);
-        *p = apart;
-        p->none = plan_describe(&m->maker, p, product) || plan_choose(&m->maker, p);
-    }
-    if (m->prints)
-        plan_print(&m->maker, p);
+    p->apart = apart;
+    p->none = plan_describe(&m->maker, p, product) || plan_choose(&m->maker, p);
+    return !p->none;
 }
 
-static struct plan *plan_of(struct cuda *c, const struct plan_key *key, const struct product *product)
+static struct plan *plan_of(struct matmul *m, const struct plan_key *key, const struct product *product)
 {
-    struct matmul *m = c->matmul;
     int i = 0;
 
     while (i < m->plans && memcmp(&m->plan[i].key, key, sizeof(*key)) != 0)
         i++;
     struct plan *p = &m->plan[i];
-    if (i < m->plans && (p->final || is_recorded(c)))
+    if (i < m->plans)
         return p;
-    if (i == m->plans && m->plans < PLANS_MAX)
+    if (m->plans < PLANS_MAX)
         m->plans++;
-    make_plan(c, p, key, product);
+    if (!choose(m, p, key, apart_of(key), product) && key->extra && !p->apart)
+        (void)choose(m, p, key, "no algorithm", product);
+    if (m->prints)
+        plan_print(&m->maker, p);
     return p;
 }
 
@@ -182,9 +144,9 @@ bool matmul_run(struct cuda *c, struct product *p)
     if (!c->matmul->loaded)
         return false;
     struct plan_key key = plan_key_of(p);
-    struct plan *plan = plan_of(c, &key, p);
+    struct plan *plan = plan_of(c->matmul, &key, p);
     if (!plan->none)
-        plan->none = !run_plan(c, plan, p, 1, p->more ? 1 : 0);
+        plan->none = !run_plan(c, plan, p);
     if (plan->none)
         return false;
     if (!plan->apart)

@@ -43,7 +43,7 @@ struct plan; /* how cuBLAS computes products of a kind */
 
 /* The environment variable TK_CUBLAS: off: cuBLAS is not loaded, and matmul_run does nothing, so that the kernels of this
  * folder compute instead, without tensor cores. print: each new product is a line on stderr: its shape, and whether its
- * algorithm uses tensor cores; or why it is not used. apart: of the extras cuBLAS does ReLU alone, for comparison.
+ * algorithm uses tensor cores; or why it is not used.
  * ERR_INVALID: no cuBLAS that can be used; a precision that only cuBLAS has. */
 struct matmul *matmul_make(enum precision precision, struct err *err) MUST_CHECK;
 void matmul_free(struct matmul *m);
@@ -53,9 +53,7 @@ void matmul_free(struct matmul *m);
 bool matmul_takes_bias(const struct cuda *c, const struct product *p) MUST_CHECK;
 
 /* Queue it. false: TK_CUBLAS is off, or cuBLAS has nothing for this product; the caller does all of it. An extra that cuBLAS
- * lacks, or does not do as told above (epilogue.h), is left to the caller. The first of a kind waits for the stream, and
- * changes what is read and written here meanwhile; unless the stream is being recorded: an extra of a new kind is then left
- * to the caller until it is asked outside of a recording. */
+ * lacks is left to the caller. That each keeps NaN its manual does not say: test_elements, run on a GPU, does. */
 bool matmul_run(struct cuda *c, struct product *p) MUST_CHECK;
 
 #ifdef __cplusplus

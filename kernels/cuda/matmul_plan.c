@@ -180,6 +180,16 @@ void plan_release(const struct plan_maker *m, struct plan *p)
     *p = (struct plan){0};
 }
 
+static const char *extra_name(int extra)
+{
+    static const char *const NAME[] = {[EXTRA_RELU] = "ReLU",
+                                       [EXTRA_GELU] = "GELU",
+                                       [EXTRA_GELU_GRADIENT] = "slope of GELU",
+                                       [EXTRA_COLUMN_SUMS] = "sums of columns"};
+
+    return NAME[extra];
+}
+
 static const char *element_name(int element)
 {
     return element == ELEMENT_BF16 ? "bf16" : "f32";
@@ -190,7 +200,7 @@ void plan_print_key(const struct plan_key *k)
     fprintf(stderr, "cuBLAS %d x %d x %d, %s to %s%s%s%s%s%s%s: ", k->m, k->n, k->k, element_name(k->of),
             element_name(k->to), k->a_transposed ? ", A transposed" : "",
             k->b_transposed ? ", B transposed" : "", k->bias ? ", bias" : "", k->extra ? ", " : "",
-            k->extra ? epilogue_name((enum extra)k->extra) : "", k->more ? ", added" : "");
+            k->extra ? extra_name(k->extra) : "", k->more ? ", added" : "");
 }
 
 void plan_print(const struct plan_maker *m, const struct plan *p)
@@ -213,6 +223,6 @@ void plan_print(const struct plan_maker *m, const struct plan *p)
     fprintf(stderr, "algorithm %d, split K %d, %s", (int)id, (int)splits,
             does & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK ? "tensor cores" : "no tensor cores");
     if (p->apart)
-        fprintf(stderr, ", %s apart (%s)", epilogue_name((enum extra)p->key.extra), p->why);
+        fprintf(stderr, ", %s apart (%s)", extra_name(p->key.extra), p->apart);
     fprintf(stderr, "\n");
 }

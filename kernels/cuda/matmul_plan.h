@@ -8,7 +8,7 @@
 #define TK_KERNELS_CUDA_MATMUL_PLAN_H
 
 #include "kernels/cuda/blas.h"
-#include "kernels/cuda/epilogue.h"
+#include "kernels/cuda/matmul.h"
 
 /* What an algorithm is chosen by. No padding: keys are compared as bytes. */
 struct plan_key {
@@ -23,10 +23,8 @@ enum { PLAN_ALIGN_EPILOGUE = 16 };
 
 struct plan {
     struct plan_key key;
-    bool none;                    /* cuBLAS has nothing for it, or refused it */
-    bool apart;                   /* but for the extra */
-    bool final;                   /* whether it is apart is not asked again */
-    char why[EPILOGUE_WHY_BYTES]; /* it is apart */
+    bool none;         /* cuBLAS has nothing for it, or refused it */
+    const char *apart; /* why the extra is left to the caller; NULL: it is not */
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algo;

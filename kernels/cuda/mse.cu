@@ -37,13 +37,3 @@ void cuda_queue_mse(struct kctx *ctx, struct queued_loss *result, float *mean, f
            (loss_part *)c->parts);
     loss_sum(c, loss_target{result, (double)cols, add, loss_mean{mean, rows, share}}, (int)blocks);
 }
-
-double cuda_mse(struct kctx *ctx, float *dout, const float *out, const float *target, int rows, int cols)
-{
-    struct cuda *c = cuda_of(ctx);
-    struct queued_loss r;
-    struct err late; /* kept in the context as well, and told by the next device_sync */
-
-    cuda_queue_mse(ctx, c->loss, nullptr, dout, out, target, rows, cols, 1, false);
-    return c->ctx.ops->get(ctx, &r, c->loss, sizeof(r), &late) ? NAN : r.sum;
-}

@@ -76,17 +76,6 @@ struct update_args {
     const float *g;
 };
 
-/* Without a run around it. */
-template <class Rule>
-__global__ void optim_plain(struct update_scalars s, float *p, Rule rule, const float *g, int64_t n)
-{
-    for (int64_t i = each_first(); i < n; i += each_stride()) {
-        typename Rule::template moments<1> x = rule.template load<1>(i);
-        rule.step(s, p + i, &x, 0, g[i]);
-        rule.store(i, x);
-    }
-}
-
 struct adam_rule {
     float *m, *v;
     template <int N> struct moments {
@@ -176,22 +165,6 @@ void queue_rule(struct cuda *c, const update_args &u, Rule rule, const float *m,
 }
 
 } // namespace
-
-void cuda_update_step(struct kctx *ctx, const struct update_scalars *s, float *p, float *m, float *v,
-                      const float *g, size_t n)
-{
-    struct cuda *c = cuda_of(ctx);
-    const unsigned blocks = blocks_for((int64_t)n, EACH_THREADS);
-
-    switch (s->rule) {
-    case UPDATE_ADAM:
-        LAUNCH(c, blocks, EACH_THREADS, optim_plain<adam_rule>, *s, p, (adam_rule{m, v}), g, (int64_t)n);
-        break;
-    case UPDATE_SGD:
-        LAUNCH(c, blocks, EACH_THREADS, optim_plain<sgd_rule>, *s, p, sgd_rule{m}, g, (int64_t)n);
-        break;
-    }
-}
 
 void cuda_queue_round(struct kctx *ctx, const struct queued_params *w)
 {

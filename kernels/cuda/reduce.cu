@@ -1,4 +1,4 @@
-/* reduce.cu - sums of squares, a block of threads for each block of elements, and one for all of those; and scaling. */
+/* reduce.cu - sums of squares, a block of threads for each block of elements, and one for all of those. */
 #include "kernels/cuda/vector.cuh"
 
 namespace
@@ -42,27 +42,7 @@ __global__ void reduce_bound(struct queued_norm *norm, double bound)
     norm->scale = scale < 1 ? scale : 1.0F; /* what is not a number bounds nothing, as on the CPU */
 }
 
-struct times {
-    float by;
-    __device__ float operator()(float x) const
-    {
-        return x * by;
-    }
-};
-
 } // namespace
-
-void cuda_reduce_squares(struct kctx *ctx, double *sums, const float *x, size_t n)
-{
-    if (n)
-        LAUNCH(cuda_of(ctx), (unsigned)reduce_blocks(n), REDUCE_THREADS, reduce_squares_part, sums, x,
-               (int64_t)n);
-}
-
-void cuda_reduce_scale(struct kctx *ctx, float *x, float by, size_t n)
-{
-    map(cuda_of(ctx), n, times{by}, x, (const float *)x);
-}
 
 void cuda_queue_squares(struct kctx *ctx, struct queued_norm *norm, const float *grad, size_t n)
 {
@@ -72,7 +52,9 @@ void cuda_queue_squares(struct kctx *ctx, struct queued_norm *norm, const float 
         cuda_note(c, cudaErrorInvalidConfiguration, "the norm of that many gradients");
         return;
     }
-    cuda_reduce_squares(ctx, (double *)c->parts, grad, n);
+    if (n)
+        LAUNCH(c, (unsigned)reduce_blocks(n), REDUCE_THREADS, reduce_squares_part, (double *)c->parts, grad,
+               (int64_t)n);
     LAUNCH(c, 1, REDUCE_THREADS, reduce_squares_sum, norm, (const double *)c->parts,
            (int64_t)reduce_blocks(n));
 }

@@ -81,10 +81,10 @@ class Program:
         self.lib.ptx_open.restype = ctypes.c_void_p
         self.symbols = self.read_symbols(library)
         self.kernels = {}
-        for path in sorted(self.folder.glob("*.ptx")):
-            module = parse.Module(path.read_text(), path.stem)
+        for unit in (self.folder / "ptx.units").read_text().split():
+            module = parse.Module((self.folder / f"{unit}.ptx").read_text(), unit)
             for mangled, name in zip(module.parts, demangled(module.parts)):
-                self.kernels[path.stem, name] = (module, mangled)
+                self.kernels[unit, name] = (module, mangled)
 
     def read_symbols(self, library):
         lines = subprocess.run(["nm", str(library)], capture_output=True, text=True, check=True).stdout.splitlines()

@@ -44,7 +44,6 @@ struct config {
     const char *about;
     const char *source; /* the YAML it was read from */
     struct model_spec model;
-    struct gpt2_spec gpt2; /* vocab 0: the model is a list of layers */
     struct loss_spec loss;
     struct optimizer_spec optimizer;
     struct schedule_spec schedule;

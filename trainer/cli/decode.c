@@ -196,9 +196,9 @@ static int decode_model(const struct yaml_at *root, struct config *cfg, struct e
         return -1;
     if (yaml_member(&at, "gpt2").node) {
         if (yaml_expect_mapping(&at, (const char *const[]){"gpt2", NULL}, err) ||
-            decode_gpt2(&at, &cfg->gpt2, err))
+            decode_gpt2(&at, &model->gpt2, err))
             return -1;
-        gpt2_layers(&cfg->gpt2, model);
+        gpt2_layers(model);
         return 0;
     }
     if (yaml_expect_mapping(&at, (const char *const[]){"input", "layers", "stages", NULL}, err) ||

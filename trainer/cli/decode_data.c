@@ -2,7 +2,6 @@
 #include "trainer/cli/decode.h"
 
 #include "trainer/cli/config.h"
-#include "trainer/model/loss.h"
 
 #include <string.h>
 

@@ -31,7 +31,7 @@ const struct option_row option_table[] = {
      .help = "Of tokens: those that validate, instead of the preset's or of a share of the training data."},
     {"no_download", 0, NULL, option_flag, AT(no_download),
      .help = "Do not download. Without it, MNIST or Fashion-MNIST is fetched into DIR when it is not there, "
-             "checked by its published MD5."},
+             "checked by its SHA-256."},
     {"epochs", 0, "N", option_integer, AT(epochs), 1, 1000000, .section = "Training",
      .help = "Passes over the training data."},
     {"max_epochs", 0, "N", option_integer, AT(epochs), 1, 1000000,
@@ -64,19 +64,20 @@ const struct option_row option_table[] = {
     {"eval_only", 0, NULL, option_flag, AT(eval_only),
      .help = "Do not train: evaluate on the test data the weights that training would begin with, or go on "
              "from."},
-    {"model", 0, "d12|d24|d36|d48", set_gpt2_size, AT(gpt2), .section = "Size of a GPT-2",
+    {"model", 0, "d12|d24|d36|d48", set_gpt2_size, AT(model.gpt2), .section = "Size of a GPT-2",
      .needs = NEEDS_GPT2,
      .help = "One of OpenAI's sizes by its number of layers: 124, 350, 774 or 1558 million parameters."},
-    {"n_layer", 0, "N", option_integer, AT(gpt2.n_layer), 1, GPT2_LAYERS_MAX, .needs = NEEDS_GPT2,
+    {"n_layer", 0, "N", option_integer, AT(model.gpt2.n_layer), 1, GPT2_LAYERS_MAX, .needs = NEEDS_GPT2,
      .help = "Blocks."},
-    {"n_head", 0, "N", option_integer, AT(gpt2.n_head), 1, 1 << 16, .needs = NEEDS_GPT2,
+    {"n_head", 0, "N", option_integer, AT(model.gpt2.n_head), 1, 1 << 16, .needs = NEEDS_GPT2,
      .help = "Heads of a block; a divisor of the width."},
-    {"n_embd", 0, "N", option_integer, AT(gpt2.n_embd), 1, 1 << 20, .needs = NEEDS_GPT2, .help = "Width."},
-    {"block_size", 0, "N", option_integer, AT(gpt2.block_size), 1, LAYOUT_SIDE_MAX, .needs = NEEDS_GPT2,
+    {"n_embd", 0, "N", option_integer, AT(model.gpt2.n_embd), 1, 1 << 20, .needs = NEEDS_GPT2,
+     .help = "Width."},
+    {"block_size", 0, "N", option_integer, AT(model.gpt2.block_size), 1, LAYOUT_SIDE_MAX, .needs = NEEDS_GPT2,
      .help = "Tokens of a sequence."},
-    {"vocab_size", 0, "N", option_integer, AT(gpt2.vocab), 1, 1 << 24, .needs = NEEDS_GPT2,
+    {"vocab_size", 0, "N", option_integer, AT(model.gpt2.vocab), 1, 1 << 24, .needs = NEEDS_GPT2,
      .help = "Tokens there are: 50257 of GPT-2's own, 256 of bytes."},
-    {"recompute", 0, NULL, option_flag, AT(gpt2.recompute), .needs = NEEDS_GPT2,
+    {"recompute", 0, NULL, option_flag, AT(model.gpt2.recompute), .needs = NEEDS_GPT2,
      .help = "Keep of each block its input alone, and compute the rest again for the gradients: a tenth of "
              "what activations need, a third more time, the same bits."},
     {"nprocs", 0, "N", option_integer, AT(nprocs), 1, NPROCS_MAX, .section = "Ranks and machine",
@@ -181,13 +182,13 @@ int config_options(int argc, char *const *argv, struct config *cfg, struct err *
     struct option_given g;
     int rc, used = 0;
 
-    r.lacks = (cfg->gpt2.vocab ? 0U : NEEDS_GPT2) | (tokens ? 0U : NEEDS_TOKENS);
+    r.lacks = (cfg->model.gpt2.vocab ? 0U : NEEDS_GPT2) | (tokens ? 0U : NEEDS_TOKENS);
     snprintf(manual, sizeof(manual), "trainer %.60s --help", cfg->called);
     while ((rc = options_next(&r, &g, err)) > 0)
         if ((!g.row && take_word(cfg, &used, &g, manual, err) < 0) || set(cfg, &g, r.lacks, err) < 0)
             return -1;
-    if (!rc && cfg->gpt2.vocab)
-        gpt2_layers(&cfg->gpt2, &cfg->model);
+    if (!rc && cfg->model.gpt2.vocab)
+        gpt2_layers(&cfg->model);
     if (cfg->model.input.sequence)
         cfg->data.rows = cfg->model.input.rows; /* what a window holds */
     if (tokens && cfg->data.test)               /* files validate instead of a share */

@@ -5,7 +5,6 @@
 #include "common/clock.h"
 #include "common/fsutil.h"
 #include "host/rank_state.h"
-#include "trainer/data/md5.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -132,17 +131,30 @@ static int transfer(const char *url, const struct fetch_limits *l, struct buf *b
     return rc;
 }
 
+void fetch_sum(const void *bytes, size_t len, char out[static FETCH_SUM_BYTES])
+{
+    uint8_t hash[SHA256_BYTES];
+    struct sha256 s;
+
+    sha256_begin(&s);
+    sha256_add(&s, bytes, len);
+    sha256_end(&s, hash);
+    for (int i = 0; i < SHA256_BYTES; i++)
+        snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
 static int from_one(const struct fetch *f, const char *url, struct err *err)
 {
     cleanup_buf struct buf bytes = BUF_INIT(f->limits.bytes_max);
-    char sum[MD5_TEXT_BYTES];
+    char sum[FETCH_SUM_BYTES];
 
     if (transfer(url, &f->limits, &bytes, err))
         return -1;
-    md5_text(buf_str(&bytes), bytes.len, sum);
-    if (strcmp(sum, f->md5) != 0)
-        return err_set(err, ERR_INVALID, "%s: MD5 %s, expected %s: damaged in transfer, or a different file",
-                       url, sum, f->md5);
+    fetch_sum(buf_str(&bytes), bytes.len, sum);
+    if (strcmp(sum, f->sha256) != 0)
+        return err_set(err, ERR_INVALID,
+                       "%s: SHA-256 %.16s..., expected %.16s...: damaged in transfer, or a different file",
+                       url, sum, f->sha256);
     return fs_write_atomic(f->path, bytes.data, bytes.len, err);
 }
 
@@ -230,24 +242,28 @@ int fetch(const struct fetch *f, struct err *err)
     }
 }
 
-/* The addresses of a data set, and the MD5 checksums that torchvision expects. */
+/* The addresses of a data set, and the SHA-256 of the files that they have had since they were published. */
 static const struct family {
     const char *folder;
     const char *mirrors[FETCH_MIRRORS_MAX];
-    const char *md5[DATASET_PARTS];
+    const char *sha256[DATASET_PARTS];
 } MNIST =
     {
         .folder = "MNIST/raw",
         .mirrors = {"https://ossci-datasets.s3.amazonaws.com/mnist",
                     "https://storage.googleapis.com/cvdf-datasets/mnist"},
-        .md5 = {"f68b3c2dcbeaaa9fbdd348bbdeb94873", "d53e105ee54ea40749a09fcbcd1e9432",
-                "9fb629c4189551a2d022fa330f9573f3", "ec29112dd5afa0611ce80d1b7f02629c"},
+        .sha256 = {"440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+                   "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+                   "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+                   "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"},
 },
   FASHION = {
       .folder = "FashionMNIST/raw",
       .mirrors = {"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"},
-      .md5 = {"8d4fb7e6c68d591d4c3dfef9ec88bf0d", "25c81989df183df01b3e8a0aad5dffbe",
-              "bef4ecab320f06d8554ea6380940ec79", "bb300cfdad3c16e7a12a480ee83cd310"},
+      .sha256 = {"3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+                 "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+                 "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+                 "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"},
 };
 
 static int fetch_part(const struct family *of, int part, const char *folder,
@@ -255,7 +271,7 @@ static int fetch_part(const struct family *of, int part, const char *folder,
 {
     char path[PATH_MAX];
     char urls[FETCH_MIRRORS_MAX][128];
-    struct fetch f = {.path = path, .md5 = of->md5[part], .limits = *limits};
+    struct fetch f = {.path = path, .sha256 = of->sha256[part], .limits = *limits};
 
     if (snprintf(path, sizeof(path), "%s/%s.gz", folder, DATASET_FILE[part]) >= (int)sizeof(path))
         return err_set(err, ERR_INVALID, "%.60s...: path too long", folder);

@@ -1,4 +1,4 @@
-/* fetch.h - download a data set's file and check its MD5; a file gets its final name only when it is complete
+/* fetch.h - download a data set's file and check its SHA-256; a file gets its final name only when it is complete
  * and correct. pod_source.c calls it.
  *
  * It tries each address once. If no server is reached (a name may not resolve yet when a container starts) or
@@ -17,6 +17,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/sha256.h"
 #include "trainer/data/dataset.h"
 
 #include <stdbool.h>
@@ -44,11 +45,15 @@ struct fetch_limits {
 struct fetch {
     const char *urls[FETCH_MIRRORS_MAX]; /* tried in order; NULL ends them early */
     const char *path;                    /* an existing file is unchanged */
-    const char *md5;                     /* 32 lower-case hexadecimal digits */
+    const char *sha256;                  /* 64 lower-case hexadecimal digits */
     struct fetch_limits limits;
 };
 
 int fetch(const struct fetch *f, struct err *err) MUST_CHECK;
+
+/* The SHA-256 of these bytes in such digits. */
+enum { FETCH_SUM_BYTES = 2 * SHA256_BYTES + 1 };
+void fetch_sum(const void *bytes, size_t len, char out[static FETCH_SUM_BYTES]);
 
 /* Download the missing files of MNIST (also for DATASET_ANY) or Fashion-MNIST into torchvision's folder below
  * `dir`. */

@@ -47,7 +47,7 @@ static int no_download(const struct pod_data_options *o, struct err *err)
                        o->source.dir, folder_of(o), why.msg);
     if (why.code == EACCES || why.code == EPERM || why.code == EROFS)
         return may_not_write(o, why.code, err);
-    return err_set(err, why.kind, "--data %.40s: no %s, and no download: %.160s", o->source.dir,
+    return err_set(err, why.kind, "--data %.40s: no %s, and no download: %.200s", o->source.dir,
                    is_fashion(o) ? "Fashion-MNIST" : "MNIST", why.msg);
 }
 

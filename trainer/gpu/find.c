@@ -11,75 +11,50 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- open a shared object by name and check its ABI number */
-
-struct plugin {
-    const char *what;   /* "GPU support", for errors */
-    const char *file;   /* "libtk_cuda.so" */
-    const char *symbol; /* name of the table */
-    uint32_t abi;       /* the expected interface number */
-    bool global;        /* load with RTLD_GLOBAL: libraries that it loads need its symbols */
-};
-
 /* False when it does not exist or the path is too long. */
-static bool find_in(const char *dir, const char *file, char path[static PATH_MAX])
+static bool find_in(const char *dir, char path[static PATH_MAX])
 {
-    return snprintf(path, PATH_MAX, "%s/%s", dir, file) < PATH_MAX && access(path, R_OK) == 0;
+    return snprintf(path, PATH_MAX, "%s/" GPU_PLUGIN_FILE, dir) < PATH_MAX && access(path, R_OK) == 0;
 }
 
-static int find_file(const struct plugin *p, const char *dir, char path[static PATH_MAX], struct err *err)
+static int find_file(const char *dir, char path[static PATH_MAX], struct err *err)
 {
     char self[PATH_MAX];
     char lib[PATH_MAX + 32];
 
     if (dir)
-        return find_in(dir, p->file, path)
-                   ? 0
-                   : err_set(err, ERR_NOT_FOUND, "%.160s: no %s there", path, p->what);
+        return find_in(dir, path) ? 0 : err_set(err, ERR_NOT_FOUND, "%.160s: no GPU support there", path);
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (n <= 0)
         return err_errno(err, ERR_FATAL, errno, "/proc/self/exe");
     self[n] = '\0';
     *strrchr(self, '/') = '\0';
     snprintf(lib, sizeof(lib), "%s/../lib/torchkeeper", self);
-    if (find_in(self, p->file, path) || find_in(lib, p->file, path))
+    if (find_in(self, path) || find_in(lib, path))
         return 0;
-    return err_set(err, ERR_NOT_FOUND, "this build has no %s (%.120s/%s is not there)", p->what, self,
-                   p->file);
+    return err_set(err, ERR_NOT_FOUND,
+                   "this build has no GPU support (%.120s/" GPU_PLUGIN_FILE " is not there)", self);
 }
-
-/* Load it from `dir`; NULL: from the program's own folder, then ../lib/torchkeeper beside it. Returns the
- * table; NULL on failure. */
-static const void *plugin_load(const struct plugin *p, const char *dir, struct err *err)
-{
-    char path[PATH_MAX];
-    uint32_t abi;
-
-    if (find_file(p, dir, path, err))
-        return NULL;
-    void *handle = dlopen(path, RTLD_NOW | (p->global ? RTLD_GLOBAL : RTLD_LOCAL));
-    const void *table = handle ? dlsym(handle, p->symbol) : NULL;
-    if (!table) {
-        const char *why = dlerror();
-        err_set(err, ERR_INVALID, "the %s cannot be loaded: %s", p->what, why ? why : path);
-        return NULL;
-    }
-    memcpy(&abi, table, sizeof(abi));
-    if (abi != p->abi) {
-        err_set(err, ERR_INVALID, "%.160s: of another build (interface %u, expected %u)", path, abi, p->abi);
-        return NULL;
-    }
-    return table;
-}
-
-/* ---- the GPU */
 
 const struct gpu_plugin *gpu_plugin_load(const char *dir, struct err *err)
 {
-    static const struct plugin p = {
-        .what = "GPU support", .file = GPU_PLUGIN_FILE, .symbol = GPU_PLUGIN_SYMBOL, .abi = GPU_PLUGIN_ABI};
+    char path[PATH_MAX];
 
-    return plugin_load(&p, dir, err);
+    if (find_file(dir, path, err))
+        return NULL;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const struct gpu_plugin *plugin = handle ? dlsym(handle, GPU_PLUGIN_SYMBOL) : NULL;
+    if (!plugin) {
+        const char *why = dlerror();
+        err_set(err, ERR_INVALID, "the GPU support cannot be loaded: %s", why ? why : path);
+        return NULL;
+    }
+    if (plugin->abi != GPU_PLUGIN_ABI) {
+        err_set(err, ERR_INVALID, "%.160s: of another build (interface %u, expected %u)", path, plugin->abi,
+                (unsigned)GPU_PLUGIN_ABI);
+        return NULL;
+    }
+    return plugin;
 }
 
 /* The driver's control device, or that of Windows Subsystem for Linux. */

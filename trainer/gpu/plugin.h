@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* Changes with each change of the shared tables and structs: both sides are built together. */
-enum { GPU_PLUGIN_ABI = 5 };
+enum { GPU_PLUGIN_ABI = 6 };
 #define GPU_PLUGIN_SYMBOL "tk_gpu_plugin"
 
 enum { GPU_DEVICES_MAX = 64 };

@@ -45,76 +45,34 @@ static struct layer_spec *append(struct model_spec *m, const struct layer_ops *o
     return l;
 }
 
-/* The index of an option of a layer kind. */
-static int place_of(const struct layer_spec *l, const char *key)
+static void set(struct layer_spec *l, const char *key, int64_t value)
 {
     int i = 0;
 
     while (strcmp(l->ops->options[i].key, key) != 0)
         i++;
-    return i;
+    l->option[i] = value;
 }
 
-static void set(struct layer_spec *l, const char *key, int64_t value)
+void gpt2_layers(struct model_spec *m)
 {
-    l->option[place_of(l, key)] = value;
-}
-
-static int64_t get(const struct layer_spec *l, const char *key)
-{
-    return l->option[place_of(l, key)];
-}
-
-void gpt2_layers(const struct gpt2_spec *g, struct model_spec *ret)
-{
+    const struct gpt2_spec *g = &m->gpt2;
     struct layer_spec *l;
 
-    *ret = (struct model_spec){
-        .input = {.rows = (int32_t)g->block_size, .cols = 1, .channels = 1, .sequence = true}};
-    l = append(ret, &layer_embedding, "transformer");
+    *m = (struct model_spec){
+        .gpt2 = *g, .input = {.rows = (int32_t)g->block_size, .cols = 1, .channels = 1, .sequence = true}};
+    l = append(m, &layer_embedding, "transformer");
     set(l, "vocab", g->vocab);
     set(l, "width", g->n_embd);
     for (int64_t i = 0; i < g->n_layer; i++) {
         char name[LAYER_NAME_BYTES];
         snprintf(name, sizeof(name), "transformer.h.%d", (int)i);
-        l = append(ret, &layer_gpt2_block, name);
+        l = append(m, &layer_gpt2_block, name);
         set(l, "heads", g->n_head);
         set(l, "blocks", g->n_layer);
         set(l, "recompute", g->recompute);
     }
-    (void)append(ret, &layer_layernorm, "transformer.ln_f");
-    l = append(ret, &layer_lm_head, "lm_head");
+    (void)append(m, &layer_layernorm, "transformer.ln_f");
+    l = append(m, &layer_lm_head, "lm_head");
     set(l, "vocab", g->vocab);
-}
-
-static bool is(const struct layer_spec *l, const struct layer_ops *ops, const char *name)
-{
-    return l->ops == ops && strcmp(l->name, name) == 0;
-}
-
-static bool is_norm(const struct layer_spec *l)
-{
-    return is(l, &layer_layernorm, "transformer.ln_f") && get(l, "bias") &&
-           l->number[place_of(l, "eps")] == GPT2_EPS;
-}
-
-bool gpt2_of(const struct model_spec *m, struct gpt2_spec *ret)
-{
-    const struct layer_spec *first = &m->layer[0], *last = &m->layer[m->layers - 1];
-    char name[LAYER_NAME_BYTES];
-
-    if (m->layers < 4 || m->first || m->inner || !is(first, &layer_embedding, "transformer") ||
-        !is_norm(last - 1) || !is(last, &layer_lm_head, "lm_head"))
-        return false;
-    *ret = (struct gpt2_spec){.vocab = get(first, "vocab"),
-                              .block_size = m->input.rows,
-                              .n_layer = m->layers - 3,
-                              .n_head = get(first + 1, "heads"),
-                              .n_embd = get(first, "width")};
-    for (int i = 0; i < m->layers - 3; i++) {
-        snprintf(name, sizeof(name), "transformer.h.%d", i);
-        if (!is(&first[1 + i], &layer_gpt2_block, name) || get(&first[1 + i], "heads") != ret->n_head)
-            return false;
-    }
-    return get(last, "vocab") == ret->vocab;
 }

@@ -1,4 +1,4 @@
-/* gpt2.h - a GPT-2 of any size as a list of layers. trainer/cli and state/snapshot.c call it. Pure.
+/* gpt2.h - a GPT-2 of any size as a list of layers. trainer/cli calls it. Pure.
  *
  * Names are those of the PyTorch modules: transformer.wte, transformer.wpe, transformer.h.0 ..., transformer.ln_f,
  * lm_head.
@@ -14,22 +14,10 @@
 enum { GPT2_LAYERS_MAX = MODEL_LAYERS_MAX - 3 };
 #define GPT2_EPS 1e-5 /* of its norms */
 
-/* The size of a GPT-2. OpenAI's four sizes (GPT-2's paper, table 2) are named by their number of layers. */
-struct gpt2_spec {
-    int64_t vocab; /* 0: the model is not a GPT-2 */
-    int64_t block_size;
-    int64_t n_layer, n_head, n_embd;
-    bool recompute;
-};
-
 /* "d12", "d24", "d36", "d48", or "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl": fills n_layer, n_head and n_embd. */
 int gpt2_size(const char *name, struct gpt2_spec *ret, struct err *err) MUST_CHECK;
 
-/* Write the layers; plan.c checks that the sizes fit each other. */
-void gpt2_layers(const struct gpt2_spec *g, struct model_spec *ret);
-
-/* Whether this is a complete GPT-2 with the names of PyTorch's module. Fills all of *ret except
- * `recompute`. */
-bool gpt2_of(const struct model_spec *m, struct gpt2_spec *ret);
+/* Write the layers of m->gpt2; plan.c checks that the sizes fit each other. */
+void gpt2_layers(struct model_spec *m);
 
 #endif

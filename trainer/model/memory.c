@@ -3,7 +3,7 @@
 #include "trainer/model/build.h"
 
 #include "common/memory.h"
-#include "kernels/device.h"
+#include "kernels/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,7 +271,7 @@ void model_push(struct model *m)
     model_push_buffers(m);
     device_put(m->device, m->here.values, m->values, m->len * sizeof(float));
     if (w.copy)
-        queue_round(m->device, &w);
+        m->device->ops->queue_round(m->device, &w);
 }
 
 int model_pull(struct model *m, struct err *err)

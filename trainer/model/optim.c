@@ -2,8 +2,7 @@
 #include "trainer/model/optim.h"
 
 #include "common/memory.h"
-#include "kernels/reduce.h"
-#include "kernels/update.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -93,8 +92,8 @@ static void step_span(struct optim *o, const struct optim_span *at, struct kctx 
 {
     const struct update_scalars s = optim_scalars(o, lr, at->decay, o->step);
 
-    update_step(ctx, &s, values + at->offset, o->m ? o->m + at->offset : NULL,
-                o->v ? o->v + at->offset : NULL, grad + at->offset, at->len);
+    ctx->ops->update_step(ctx, &s, values + at->offset, o->m ? o->m + at->offset : NULL,
+                          o->v ? o->v + at->offset : NULL, grad + at->offset, at->len);
 }
 
 double optim_squares(struct optim *o, struct kctx *ctx, const float *grad)
@@ -103,7 +102,7 @@ double optim_squares(struct optim *o, struct kctx *ctx, const float *grad)
 
     if (!o->square)
         return 0;
-    reduce_squares(ctx, o->square, grad, o->len);
+    ctx->ops->reduce_squares(ctx, o->square, grad, o->len);
     for (size_t i = 0; i < reduce_blocks(o->len); i++)
         sum += o->square[i];
     return sum;
@@ -115,7 +114,7 @@ static void clip(struct optim *o, struct kctx *ctx, float *grad, double squares)
     o->grad_norm = sqrt(squares);
     float scale = (float)(o->spec.clip / (o->grad_norm + 1e-6));
     if (scale < 1)
-        reduce_scale(ctx, grad, scale, o->len);
+        ctx->ops->reduce_scale(ctx, grad, scale, o->len);
 }
 
 void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad, double squares)

@@ -35,7 +35,16 @@ struct model_numbers {
     enum element element; /* of activations and of the copies of weights that passes read */
 };
 
+/* The size of a GPT-2. OpenAI's four sizes (GPT-2's paper, table 2) are named by their number of layers. */
+struct gpt2_spec {
+    int64_t vocab; /* 0: the model is not a GPT-2 */
+    int64_t block_size;
+    int64_t n_layer, n_head, n_embd;
+    bool recompute;
+};
+
 struct model_spec {
+    struct gpt2_spec gpt2; /* what the layers were made of (gpt2.h); vocab 0: of a list */
     struct shape input;
     int32_t layers;
     struct layer_spec layer[MODEL_LAYERS_MAX];
@@ -58,6 +67,12 @@ struct loss_spec {
     enum loss_type type;
     double label_smoothing; /* cross_entropy */
 };
+
+/* The targets are values, not labels. */
+static inline bool loss_wants_values(const struct loss_spec *s)
+{
+    return s->type == LOSS_MSE;
+}
 
 struct optimizer_ops;
 

@@ -22,7 +22,8 @@ void pipeline_stage_spec(const struct model_spec *whole, int stage, int stages, 
     int first = stages > 1 ? whole->stage_first[stage] : 0;
     int end = stage + 1 < stages ? whole->stage_first[stage + 1] : whole->layers;
 
-    *ret = (struct model_spec){.input = *input,
+    *ret = (struct model_spec){.gpt2 = whole->gpt2, /* which has one stage */
+                               .input = *input,
                                .layers = end - first,
                                .first = whole->first + first,
                                .inner = stage + 1 < stages,

@@ -6,8 +6,7 @@
 #include "collectives/noted.h"
 #include "collectives/reduce.h"
 #include "common/memory.h"
-#include "kernels/device.h"
-#include "kernels/queued.h"
+#include "kernels/ops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,9 +109,6 @@ static int make_between(struct pipeline *p, int micro, int most, struct err *err
 int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct err *err)
 {
     *p = (struct pipeline){.o = *o};
-    if (o->spec->input.sequence && !device_has_sequences(o->ctx))
-        return err_set(err, ERR_INVALID, "model: sequences are not for %s yet: expected --no_cuda",
-                       device_name(o->ctx));
     if (!p->o.micro_batches)
         p->o.micro_batches = 1;
     if (p->o.micro_batches < 1 || p->o.micro_batches > MICRO_BATCHES_MAX || p->o.micro_batches > o->batch)
@@ -197,7 +193,7 @@ int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const vo
     if (!pipeline_is_first(p) && pipeline_send(p, p->din, rows * p->in_len, rank - 1, err))
         return -1;
     if (to != grad && !device_is_host(p->o.ctx))
-        queue_accumulate(p->o.ctx, grad, to, p->model->len);
+        p->o.ctx->ops->queue_accumulate(p->o.ctx, grad, to, p->model->len);
     else if (to != grad)
         reduce_vectors(REDUCE_F32, (void *const[]){grad}, 1, (const void *const[]){grad, to}, 2,
                        p->model->len);

@@ -8,15 +8,19 @@ int train_loss(const struct train_parts *p, const struct micro_batch *at, const 
                struct err *err)
 {
     struct pipeline *pl = p->pipeline;
+    struct kctx *ctx = pl->o.ctx;
     const int rows = at->rows * p->feed.labels;
     const size_t first = (size_t)at->first, values = (size_t)p->feed.values;
     const int32_t *labels = to->labels + first * (size_t)p->feed.labels;
     const struct head_target head = {.labels = labels, .share = share / (float)rows};
-    const struct loss_target target = {values ? NULL : labels, values ? to->values + first * values : NULL};
 
     if (model_has_head(pl->model)) /* the head computes the loss */
         return pipeline_head_loss(pl, at, &head, dout, grad, ret, err);
-    if (loss_of(&p->loss, pl->o.ctx, ret, dout, out, &target, rows, pl->output.channels, err))
+    if (values)
+        *ret = (struct loss_result){
+            .sum = ctx->ops->mse(ctx, dout, out, to->values + first * values, rows, pl->output.channels)};
+    else if (ctx->ops->cross_entropy(ctx, ret, dout, out, labels, rows, pl->output.channels,
+                                     p->loss.label_smoothing, err))
         return -1;
     for (size_t i = 0; dout && i < (size_t)at->rows * pl->forward_len; i++)
         dout[i] *= share;

@@ -6,8 +6,8 @@
 #define TK_TRAINER_RUN_TRAIN_PARTS_H
 
 #include "common/cleanup.h"
+#include "kernels/ops.h"
 #include "trainer/data/sampler.h"
-#include "trainer/model/loss.h"
 #include "trainer/model/model.h"
 #include "trainer/model/optim.h"
 #include "trainer/pipeline/pipeline.h"

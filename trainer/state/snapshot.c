@@ -125,10 +125,10 @@ int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *
     const int states = s->model->states;
     struct tensor_list model = state_dict_model(rows_of(s, &a), states, STATE_DICT_SAFETENSORS, &a);
     struct tensor_list optim = optim_rows(s, true, &a);
-    struct gpt2_spec gpt2;
+    struct gpt2_spec gpt2 = s->model->spec->gpt2;
 
     return ckpt_file(w, MODEL, put_safetensors, &model, err) ||
-                   (gpt2_of(s->model->spec, &gpt2) && ckpt_file(w, "config.json", put_config, &gpt2, err)) ||
+                   (gpt2.vocab && ckpt_file(w, "config.json", put_config, &gpt2, err)) ||
                    ckpt_file(w, OPTIM, put_safetensors, &optim, err)
                ? -1
                : 0;

@@ -1,6 +1,6 @@
 /* ours.c - the presets' layers by this project's kernels. */
 #include "kernels/bench/peers/peers.h"
-#include "kernels/linear.h"
+#include "kernels/ops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,9 +52,9 @@ static void ours_forward(void *p)
     const struct bench_data *d = o->data;
 
     if (o->l->linear)
-        linear_forward(o->ctx, &o->linear, o->out, d->in, d->weight, d->bias, o->l->relu);
+        o->ctx->ops->linear_forward(o->ctx, &o->linear, o->out, d->in, d->weight, d->bias, o->l->relu);
     else
-        conv2d_forward(o->ctx, &o->l->s, o->out, d->in, d->weight, d->bias, o->l->relu);
+        o->ctx->ops->conv2d_forward(o->ctx, &o->l->s, o->out, d->in, d->weight, d->bias, o->l->relu);
 }
 
 static void ours_backward(void *p)
@@ -63,9 +63,11 @@ static void ours_backward(void *p)
     const struct bench_data *d = o->data;
 
     if (o->l->linear)
-        linear_backward(o->ctx, &o->linear, o->din, o->dweight, o->dbias, d->dout, NULL, d->in, d->weight);
+        o->ctx->ops->linear_backward(o->ctx, &o->linear, o->din, o->dweight, o->dbias, d->dout, NULL, d->in,
+                                     d->weight);
     else
-        conv2d_backward(o->ctx, &o->l->s, o->din, o->dweight, o->dbias, d->dout, NULL, d->in, d->weight);
+        o->ctx->ops->conv2d_backward(o->ctx, &o->l->s, o->din, o->dweight, o->dbias, d->dout, NULL, d->in,
+                                     d->weight);
 }
 
 static void ours_result(void *p, const struct bench_result *to)

@@ -1,5 +1,5 @@
-/* cublas.cc - cuBLAS's light interface by plain loops: column-major, as its manual describes cublasLtMatmul. What its
- * epilogues make of NaN the manual leaves open: both can be had. An epilogue can also be missing, or wrong.
+/* cublas.cc - cuBLAS's light interface by plain loops: column-major, as its manual describes cublasLtMatmul. An
+ * epilogue keeps NaN, and can be missing.
  *
  * It refuses a call that differs from what the caller announced: addresses less aligned than the preference promised, more workspace than
  * allowed, and reduction schemes that add in no fixed order. What could fault or race on a GPU ends the program: an epilogue's
@@ -158,9 +158,8 @@ cublasStatus_t preference_set(cublasLtMatmulPreference_t to, cublasLtMatmulPrefe
     }
 }
 
-bool loses_nan;
 bool missing;
-int lacks, errs; /* epilogues; 0: none */
+int lacks;       /* an epilogue; 0: none */
 int next_status; /* of the next product; 0: as it is */
 
 bool aligned(const void *p, uint32_t to)
@@ -273,12 +272,8 @@ void put(void *p, cudaDataType type, uint64_t i, float x)
 struct epilogue {
     desc how;
     layout d;
-    bool loses_nan, errs, rounds;
+    bool rounds;
 
-    float known(float x) const
-    {
-        return loses_nan && isnan(x) ? 0 : x;
-    }
     float of(float x, uint64_t i, uint64_t j) const
     {
         if (rounds && wants_bias(&how))
@@ -286,10 +281,10 @@ struct epilogue {
         switch ((int)how.epilogue) {
         case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
             x += get(how.bias, d.type, i);
-            put(how.aux, d.type, j * (uint64_t)how.ld_aux + i, known(errs ? 0 : x));
-            return known(x * gate(x));
+            put(how.aux, d.type, j * (uint64_t)how.ld_aux + i, x);
+            return x * gate(x);
         case CUBLASLT_EPILOGUE_DGELU:
-            return known(errs ? x : x * slope(get(how.aux, d.type, j * (uint64_t)how.ld_aux + i)));
+            return x * slope(get(how.aux, d.type, j * (uint64_t)how.ld_aux + i));
         case CUBLASLT_EPILOGUE_BIAS:
             return x + get(how.bias, d.type, i);
         case CUBLASLT_EPILOGUE_RELU_BIAS:
@@ -310,20 +305,20 @@ struct epilogue {
         const float all = gate(x);
         return all + 2 * x * all * (1 - all) * 0.797884561F * (1 + 3 * 0.044715F * x * x);
     }
-    float rectified(float x) const
+    static float rectified(float x)
     {
-        return x < 0 && !errs ? 0 : known(x);
+        return x < 0 ? 0 : x;
     }
 };
 
-/* The sums over k of op(B), B itself or transposed. In error, without the last. */
+/* The sums over k of op(B), B itself or transposed. */
 void sum_columns(const epilogue &e, const void *pb, const layout &b, uint64_t k)
 {
     for (uint64_t j = 0; j < e.d.cols; j++) {
         float sum = 0;
-        for (uint64_t l = 0; l < k - e.errs; l++)
+        for (uint64_t l = 0; l < k; l++)
             sum += get(pb, b.type, e.how.tb == CUBLAS_OP_T ? j + l * (uint64_t)b.ld : l + j * (uint64_t)b.ld);
-        put((void *)e.how.bias, e.d.type, j, e.known(sum));
+        put((void *)e.how.bias, e.d.type, j, sum);
     }
 }
 
@@ -355,8 +350,7 @@ cublasStatus_t multiply(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const void *
         next_status = 0;
         return (cublasStatus_t)status;
     }
-    const epilogue end = {how, ld, loses_nan, how.epilogue == errs,
-                          ld.type == CUDA_R_16BF && (la.ld % 8 || lb.ld % 8 || ld.ld % 8)};
+    const epilogue end = {how, ld, ld.type == CUDA_R_16BF && (la.ld % 8 || lb.ld % 8 || ld.ld % 8)};
     emulate_queue(stream, [=] {
         memset(workspace, 0xff, workspace_bytes);
         if (how.epilogue == CUBLASLT_EPILOGUE_BGRADB)
@@ -384,19 +378,9 @@ extern "C" void fake_cublas_missing(bool on)
     missing = on;
 }
 
-extern "C" void fake_cublas_loses_nan(bool on)
-{
-    loses_nan = on;
-}
-
 extern "C" void fake_cublas_lacks(int epilogue)
 {
     lacks = epilogue;
-}
-
-extern "C" void fake_cublas_errs(int epilogue)
-{
-    errs = epilogue;
 }
 
 extern "C" void fake_cublas_fails(int status)

@@ -14,12 +14,8 @@ extern "C" {
 /* The call of `function` behind the next `calls` ones fails, once. */
 void fake_cudart_fail(const char *function, int calls);
 
-/* What cuBLAS's epilogues make of NaN from now on: 0, or NaN (the default). */
-void fake_cublas_loses_nan(bool on);
-
-/* The epilogue (a cublasLtEpilogue_t) that cuBLAS has no algorithm for from now on; whose results are wrong. 0: none. */
+/* The epilogue (a cublasLtEpilogue_t) that cuBLAS has no algorithm for from now on. 0: none. */
 void fake_cublas_lacks(int epilogue);
-void fake_cublas_errs(int epilogue);
 
 /* The status (a cublasStatus_t) of cuBLAS's next product, which is then not computed. */
 void fake_cublas_fails(int status);

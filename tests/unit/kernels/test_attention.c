@@ -1,7 +1,7 @@
 /* test_attention.c - causal attention and its gradients against plain f64 ones, over lengths that fill no block and
  * several, in every instruction set and at several thread counts. */
 #include "check.h"
-#include "kernels/attention.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 #include <string.h>
@@ -142,9 +142,9 @@ static void compute(struct run *r, const struct attention_shape *s, enum kctx_is
     struct kctx *ctx = make_ctx(isa, threads, (size_t)threads * attention_thread_bytes(s));
 
     assert_int_equal(attention_check(s, &err), 0);
-    attention_forward(ctx, s, r->out, r->lse, r->qkv);
+    ctx->ops->attention_forward(ctx, s, r->out, r->lse, r->qkv);
     poison_scratch(ctx);
-    attention_backward(ctx, s, r->dqkv, r->dout, r->out, r->lse, r->qkv);
+    ctx->ops->attention_backward(ctx, s, r->dqkv, r->dout, r->out, r->lse, r->qkv);
     kctx_free(ctx);
 }
 

@@ -1,9 +1,7 @@
 /* test_classifier.c - both ends of a language model: rows of an embedding and their gradients, and the matrix of classes
  * with its cross entropy, against plain f64 ones; sums of squares. */
 #include "check.h"
-#include "kernels/classifier.h"
-#include "kernels/embedding.h"
-#include "kernels/reduce.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +15,7 @@ struct run {
     float *in, *weight; /* given */
     int32_t *labels;
     float *din, *dweight; /* computed */
-    struct cross_entropy_result result;
+    struct loss_result result;
 };
 
 static struct run make_run(struct guards *g, const struct linear_shape *s)
@@ -43,8 +41,8 @@ static void compute(struct run *r, const struct linear_shape *s, enum kctx_isa i
 
     assert_int_equal(classifier_check(s, &err), 0);
     poison_scratch(ctx);
-    assert_int_equal(classifier(ctx, s, &r->result, r->din, r->dweight, r->in, r->weight, r->labels,
-                                0.5F / (float)s->rows, &err),
+    assert_int_equal(ctx->ops->classifier(ctx, s, &r->result, r->din, r->dweight, r->in, r->weight, r->labels,
+                                          0.5F / (float)s->rows, &err),
                      0);
     kctx_free(ctx);
 }
@@ -96,7 +94,7 @@ static void test_against_f64(void **state)
             row64(&r, s, row, &w);
         for (enum kctx_isa isa = isa_first(); isa; isa = isa_next(isa)) {
             compute(&r, s, isa, 1 + (int)i % 3);
-            assert_true(fabs(r.result.loss_sum - w.loss) <= 1e-5 * fabs(w.loss) + 1e-6);
+            assert_true(fabs(r.result.sum - w.loss) <= 1e-5 * fabs(w.loss) + 1e-6);
             assert_int_equal(r.result.correct, w.correct);
             if (s->out > 1) {
                 assert_close(r.din, w.din, r.n_in);
@@ -122,7 +120,7 @@ static void test_same_bits_at_any_thread_count(void **state)
             compute(&b, &shapes[i], KCTX_ISA_AUTO, threads);
             assert_same_bits(a.din, b.din, a.n_in * sizeof(float));
             assert_same_bits(a.dweight, b.dweight, a.n_weight * sizeof(float));
-            assert_true(a.result.loss_sum == b.result.loss_sum);
+            assert_true(a.result.sum == b.result.sum);
             guards_release(&h);
             h.seed = 6;
         }
@@ -135,16 +133,17 @@ static void test_labels_are_checked_and_evaluations_write_nothing(void **state)
     const struct linear_shape s = {3, 4, 9};
     struct guards g = {.seed = 6};
     struct run r = make_run(&g, &s);
-    struct cross_entropy_result plain;
+    struct loss_result plain;
     struct err err = {0};
 
     (void)state;
     compute(&r, &s, KCTX_ISA_AUTO, 1);
     struct kctx *ctx = make_ctx(KCTX_ISA_AUTO, 1, classifier_workspace_bytes(&s));
-    assert_int_equal(classifier(ctx, &s, &plain, NULL, NULL, r.in, r.weight, r.labels, 0, &err), 0);
-    assert_true(plain.loss_sum == r.result.loss_sum);
+    assert_int_equal(ctx->ops->classifier(ctx, &s, &plain, NULL, NULL, r.in, r.weight, r.labels, 0, &err), 0);
+    assert_true(plain.sum == r.result.sum);
     r.labels[2] = 9;
-    assert_int_equal(classifier(ctx, &s, &plain, NULL, NULL, r.in, r.weight, r.labels, 0, &err), -1);
+    assert_int_equal(ctx->ops->classifier(ctx, &s, &plain, NULL, NULL, r.in, r.weight, r.labels, 0, &err),
+                     -1);
     assert_non_null(strstr(err.msg, "row 2 is 9, expected 0..8"));
     kctx_free(ctx);
     guards_release(&g);
@@ -171,8 +170,8 @@ static void test_embedding(void **state)
             want_places[i % n_places] += (double)dout[i];
         }
         struct kctx *ctx = make_ctx(KCTX_ISA_AUTO, 1 + add, 0);
-        embedding_forward(ctx, &s, out, tokens, table, places);
-        embedding_backward(ctx, &s, add, dtable, dplaces, dout, tokens);
+        ctx->ops->embedding_forward(ctx, &s, out, tokens, table, places);
+        ctx->ops->embedding_backward(ctx, &s, add, dtable, dplaces, dout, tokens);
         for (size_t i = 0; i < n; i++)
             assert_true(out[i] == table[(size_t)tokens[i / 130] * 130 + i % 130] + places[i % n_places]);
         assert_close(dtable, want, n_table);
@@ -196,12 +195,12 @@ static void test_squares(void **state)
         struct kctx *ctx = make_ctx(isa, 2, 0);
         for (size_t i = 0; i < n; i++)
             want += (double)x[i] * (double)x[i];
-        reduce_squares(ctx, sums, x, n);
+        ctx->ops->reduce_squares(ctx, sums, x, n);
         for (size_t i = 0; i < reduce_blocks(n); i++)
             got += sums[i];
         assert_true(fabs(got / want - 1) < 1e-12);
         float last = x[n - 1];
-        reduce_scale(ctx, x, 0.25F, n);
+        ctx->ops->reduce_scale(ctx, x, 0.25F, n);
         assert_true(x[n - 1] == last / 4);
         kctx_free(ctx);
         guards_release(&g);

@@ -1,6 +1,6 @@
 /* test_conv2d.c - convolution against a plain f64 one, over odd shapes, every instruction set and thread count. */
 #include "check.h"
-#include "kernels/conv2d.h"
+#include "kernels/ops.h"
 
 #include <string.h>
 
@@ -76,7 +76,7 @@ static void check_shape(const struct conv2d_shape *s, enum kctx_isa isa, int thr
                      dout,
                      relu ? out : NULL};
 
-    conv2d_forward(ctx, s, out, in, weight, bias ? b : NULL, relu);
+    ctx->ops->conv2d_forward(ctx, s, out, in, weight, bias ? b : NULL, relu);
     each_product(s, forward_product, &d);
     for (size_t i = 0; i < n_out(s); i++) {
         d.r.out[i] += bias ? (double)b[i % (size_t)s->out_c] : 0;
@@ -85,7 +85,7 @@ static void check_shape(const struct conv2d_shape *s, enum kctx_isa isa, int thr
     assert_close(out, d.r.out, n_out(s));
 
     poison_scratch(ctx);
-    conv2d_backward(ctx, s, din, dweight, dbias, dout, d.out, in, weight);
+    ctx->ops->conv2d_backward(ctx, s, din, dweight, dbias, dout, d.out, in, weight);
     each_product(s, backward_product, &d);
     for (size_t i = 0; i < n_out(s); i++)
         d.r.dbias[i % (size_t)s->out_c] += relu && !(out[i] > 0) ? 0 : (double)dout[i];
@@ -96,7 +96,7 @@ static void check_shape(const struct conv2d_shape *s, enum kctx_isa isa, int thr
     /* A first layer has no input gradient; the rest must come out the same. */
     float *dweight2 = guards_floats(&g, n_weight(s));
     poison_scratch(ctx);
-    conv2d_backward(ctx, s, NULL, dweight2, NULL, dout, d.out, in, weight);
+    ctx->ops->conv2d_backward(ctx, s, NULL, dweight2, NULL, dout, d.out, in, weight);
     assert_same_bits(dweight, dweight2, n_weight(s) * sizeof *dweight);
 
     free(d.r.out);
@@ -145,9 +145,9 @@ static void test_same_bits_at_any_thread_count(void **state)
                                 guards_floats(&g, n_weight(s)), guards_floats(&g, (size_t)s->out_c)};
                 size_t n[] = {n_out(s), n_in(s), n_weight(s), (size_t)s->out_c};
                 struct kctx *ctx = make_ctx(isa, threads, conv2d_workspace_bytes(s));
-                conv2d_forward(ctx, s, got[0], in, weight, bias, true);
+                ctx->ops->conv2d_forward(ctx, s, got[0], in, weight, bias, true);
                 poison_scratch(ctx);
-                conv2d_backward(ctx, s, got[1], got[2], got[3], dout, got[0], in, weight);
+                ctx->ops->conv2d_backward(ctx, s, got[1], got[2], got[3], dout, got[0], in, weight);
                 kctx_free(ctx);
                 for (int k = 0; k < 4; k++) {
                     if (first[k])
@@ -172,7 +172,7 @@ static void test_nan_survives_the_relu(void **state)
         float *in = guards_random(&g, 9), *weight = guards_random(&g, 45), *out = guards_floats(&g, 5);
         memset(in + 4, 0xff, sizeof *in);
         memset(out, 0, 5 * sizeof *out);
-        conv2d_forward(ctx, &s, out, in, weight, NULL, true);
+        ctx->ops->conv2d_forward(ctx, &s, out, in, weight, NULL, true);
         for (int o = 0; o < 5; o++)
             assert_true(out[o] != out[o]);
         kctx_free(ctx);

@@ -1,7 +1,6 @@
 /* test_cross_entropy.c - loss, gradient by finite differences, correct counts, refused labels. */
 #include "check.h"
-#include "kernels/cross_entropy.h"
-#include "kernels/mse.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,14 +26,14 @@ static void check_smoothed(int rows, int n, double smoothing)
     struct kctx *ctx = make_ctx(KCTX_ISA_AUTO, 1, 0);
     float *x = guards_random(&g, all), *d = guards_floats(&g, all);
     int32_t *labels = guards_bytes(&g, (size_t)rows * sizeof *labels);
-    struct cross_entropy_result got, again;
+    struct loss_result got, again;
     double loss = 0;
     int correct = 0;
     for (size_t i = 0; i < all; i++)
         x[i] *= 6;
     for (int r = 0; r < rows; r++)
         labels[r] = r * 5 % n;
-    assert_int_equal(cross_entropy(ctx, &got, d, x, labels, rows, n, smoothing, &err), 0);
+    assert_int_equal(ctx->ops->cross_entropy(ctx, &got, d, x, labels, rows, n, smoothing, &err), 0);
     for (int r = 0; r < rows; r++) {
         int best = 0;
         for (int c = 0; c < n; c++) {
@@ -46,11 +45,11 @@ static void check_smoothed(int rows, int n, double smoothing)
         loss += row_loss(x + r * n, labels[r], n, -1, 0, smoothing);
         correct += best == labels[r];
     }
-    assert_true(fabs(got.loss_sum - loss) <= 1e-6 * fabs(loss) + 1e-12);
+    assert_true(fabs(got.sum - loss) <= 1e-6 * fabs(loss) + 1e-12);
     assert_int_equal(got.correct, correct);
-    assert_int_equal(cross_entropy(ctx, &again, NULL, x, labels, rows, n, smoothing, &err), 0);
-    assert_true(again.loss_sum == got.loss_sum && again.correct == got.correct);
-    assert_int_equal(cross_entropy(ctx, &again, x, x, labels, rows, n, smoothing, &err), 0);
+    assert_int_equal(ctx->ops->cross_entropy(ctx, &again, NULL, x, labels, rows, n, smoothing, &err), 0);
+    assert_true(again.sum == got.sum && again.correct == got.correct);
+    assert_int_equal(ctx->ops->cross_entropy(ctx, &again, x, x, labels, rows, n, smoothing, &err), 0);
     assert_same_bits(x, d, all * sizeof *x);
     kctx_free(ctx);
     guards_release(&g);
@@ -78,12 +77,12 @@ static void test_mse(void **state)
         double want = 0;
         for (size_t i = 0; i < n; i++)
             want += ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]) / cols;
-        double got = mse(ctx, d, x, y, rows, cols);
+        double got = ctx->ops->mse(ctx, d, x, y, rows, cols);
         assert_true(fabs(got - want) <= 1e-6 * want);
-        assert_true(mse(ctx, NULL, x, y, rows, cols) == got);
+        assert_true(ctx->ops->mse(ctx, NULL, x, y, rows, cols) == got);
         for (size_t i = 0; i < n; i++)
             assert_true(fabs((double)d[i] - 2 * ((double)x[i] - (double)y[i]) / (double)n) < 1e-6);
-        mse(ctx, x, x, y, rows, cols);
+        ctx->ops->mse(ctx, x, x, y, rows, cols);
         assert_same_bits(x, d, n * sizeof *x);
         kctx_free(ctx);
         guards_release(&g);
@@ -105,17 +104,17 @@ static void test_ties_and_extremes(void **state)
     struct err err = {0};
     struct kctx *ctx = make_ctx(KCTX_ISA_AUTO, 1, 0);
     const float x[] = {2, 2, 1, /**/ 1e30F, -1e30F, 0, /**/ 0, 0, 0};
-    struct cross_entropy_result r;
+    struct loss_result r;
 
     (void)state;
-    assert_int_equal(cross_entropy(ctx, &r, NULL, x, (int32_t[]){0, 0, 2}, 3, 3, 0, &err), 0);
+    assert_int_equal(ctx->ops->cross_entropy(ctx, &r, NULL, x, (int32_t[]){0, 0, 2}, 3, 3, 0, &err), 0);
     assert_int_equal(r.correct, 2); /* the first of equals wins */
-    assert_true(fabs(r.loss_sum - (log(2 + exp(-1)) + 0 + log(3))) < 1e-6);
-    assert_int_equal(cross_entropy(ctx, &r, NULL, x, (int32_t[]){1, 0, 0}, 3, 3, 0, &err), 0);
+    assert_true(fabs(r.sum - (log(2 + exp(-1)) + 0 + log(3))) < 1e-6);
+    assert_int_equal(ctx->ops->cross_entropy(ctx, &r, NULL, x, (int32_t[]){1, 0, 0}, 3, 3, 0, &err), 0);
     assert_int_equal(r.correct, 2);
     const float with_nan[] = {0, NAN, 1};
-    assert_int_equal(cross_entropy(ctx, &r, NULL, with_nan, (int32_t[]){0}, 1, 3, 0, &err), 0);
-    assert_true(isnan(r.loss_sum));
+    assert_int_equal(ctx->ops->cross_entropy(ctx, &r, NULL, with_nan, (int32_t[]){0}, 1, 3, 0, &err), 0);
+    assert_true(isnan(r.sum));
     assert_int_equal(r.correct, 0);
     kctx_free(ctx);
 }
@@ -128,10 +127,10 @@ static void test_refuses_labels(void **state)
     (void)state;
     for (int bad = 0; bad < 2; bad++) {
         struct err err = {0};
-        struct cross_entropy_result r = {-1, -1};
+        struct loss_result r = {-1, -1};
         float d[6] = {9, 9, 9, 9, 9, 9};
         int32_t labels[] = {0, bad ? 3 : -1};
-        assert_int_equal(cross_entropy(ctx, &r, d, x, labels, 2, 3, 0, &err), -1);
+        assert_int_equal(ctx->ops->cross_entropy(ctx, &r, d, x, labels, 2, 3, 0, &err), -1);
         assert_int_equal(err.kind, ERR_INVALID);
         assert_string_equal(err.msg, bad ? "cross_entropy: the label of row 1 is 3, expected 0..2"
                                          : "cross_entropy: the label of row 1 is -1, expected 0..2");

@@ -1,6 +1,6 @@
 /* test_dropout.c - what is drawn depends on seed, step, layer, sample and index alone; shares, scale, gradient. */
 #include "check.h"
-#include "kernels/dropout.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static void draw(enum kctx_isa isa, int threads, double p, const struct dropout_
     float *dout = guards_random(&g, n), *din = guards_floats(&g, n);
     uint8_t *own = guards_bytes(&g, n);
     float scale = (float)(1 / (1 - p));
-    dropout_forward(ctx, &s, d, out, own, in);
-    dropout_backward(ctx, &s, din, dout, own);
+    ctx->ops->dropout_forward(ctx, &s, d, out, own, in);
+    ctx->ops->dropout_backward(ctx, &s, din, dout, own);
     for (size_t i = 0; i < n; i++) {
         assert_true(own[i] <= 1);
         assert_true(out[i] == (own[i] ? in[i] * scale : 0) && din[i] == (own[i] ? dout[i] * scale : 0));

@@ -1,6 +1,6 @@
 /* test_gelu.c - both forms and their slopes against libm in f64, over all magnitudes and in every set. */
 #include "check.h"
-#include "kernels/gelu.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 
@@ -26,8 +26,8 @@ static void check_values(enum gelu_form form, enum kctx_isa isa, int threads)
     float *dout = guards_random(&g, N), *din = guards_floats(&g, N);
     for (int i = 0; i < N; i++)
         x[i] = i % 3 ? x[i] * 14 : x[i];
-    gelu_forward(ctx, form, out, x, N);
-    gelu_backward(ctx, form, din, dout, x, N);
+    ctx->ops->gelu_forward(ctx, form, out, x, N);
+    ctx->ops->gelu_backward(ctx, form, din, dout, x, N);
     for (int i = 0; i < N; i++) {
         double want = gelu64(form, (double)x[i]), slope = slope64(form, (double)x[i]) * (double)dout[i];
         if (!(fabs((double)out[i] - want) <= 3e-7 * fabs(want) + 1e-7))
@@ -50,8 +50,8 @@ static void check_ends(enum gelu_form form, enum kctx_isa isa)
     struct kctx *ctx = make_ctx(isa, 1, 0);
     for (int i = 0; i < N; i++)
         ones[i] = 1;
-    gelu_forward(ctx, form, out, x, N);
-    gelu_backward(ctx, form, din, ones, x, N);
+    ctx->ops->gelu_forward(ctx, form, out, x, N);
+    ctx->ops->gelu_backward(ctx, form, din, ones, x, N);
     for (int i = 0; i < N - 1; i++) {
         assert_true(fabsf(out[i] - want[i]) <= 1e-30F);
         if (!(fabsf(din[i] - want_slope[i]) <= 1e-7F))
@@ -82,9 +82,9 @@ static void test_same_bits_at_any_place(void **state)
         struct guards g = {.seed = 9};
         struct kctx *ctx = make_ctx(isa, 1, 0);
         float *x = guards_random(&g, N), *all = guards_floats(&g, N), *one = guards_floats(&g, 1);
-        gelu_forward(ctx, GELU_EXACT, all, x, N);
+        ctx->ops->gelu_forward(ctx, GELU_EXACT, all, x, N);
         for (int i = 0; i < N; i++) {
-            gelu_forward(ctx, GELU_EXACT, one, x + i, 1);
+            ctx->ops->gelu_forward(ctx, GELU_EXACT, one, x + i, 1);
             assert_same_bits(one, all + i, sizeof *one);
         }
         kctx_free(ctx);

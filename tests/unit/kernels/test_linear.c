@@ -1,6 +1,6 @@
 /* test_linear.c - the fully connected layer against f64, over odd shapes, every instruction set and thread count. */
 #include "check.h"
-#include "kernels/linear.h"
+#include "kernels/ops.h"
 
 #include <string.h>
 
@@ -38,9 +38,10 @@ static void compute(struct run *r, const struct linear_shape *s, enum kctx_isa i
                     bool bias)
 {
     struct kctx *ctx = make_ctx(isa, threads, linear_workspace_bytes(s));
-    linear_forward(ctx, s, r->out, r->in, r->weight, bias ? r->bias : NULL, relu);
+    ctx->ops->linear_forward(ctx, s, r->out, r->in, r->weight, bias ? r->bias : NULL, relu);
     poison_scratch(ctx);
-    linear_backward(ctx, s, r->din, r->dweight, r->dbias, r->dout, relu ? r->out : NULL, r->in, r->weight);
+    ctx->ops->linear_backward(ctx, s, r->din, r->dweight, r->dbias, r->dout, relu ? r->out : NULL, r->in,
+                              r->weight);
     kctx_free(ctx);
 }
 
@@ -130,7 +131,7 @@ static void test_first_layer(void **state)
         compute(&r, &s, isa, 1, true, true);
         float *dweight = guards_floats(&g, r.n_weight);
         struct kctx *ctx = make_ctx(isa, 1, linear_workspace_bytes(&s));
-        linear_backward(ctx, &s, NULL, dweight, NULL, r.dout, r.out, r.in, r.weight);
+        ctx->ops->linear_backward(ctx, &s, NULL, dweight, NULL, r.dout, r.out, r.in, r.weight);
         assert_same_bits(dweight, r.dweight, r.n_weight * sizeof(float));
         kctx_free(ctx);
         guards_release(&g);

@@ -1,8 +1,7 @@
 /* test_norm.c - batch norm and layer norm against plain f64 ones, their gradients against finite differences of
  * those, in every instruction set and at several thread counts. */
 #include "check.h"
-#include "kernels/batchnorm.h"
-#include "kernels/layernorm.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 #include <string.h>
@@ -93,14 +92,15 @@ static void run(const struct net *n, enum kctx_isa isa, int threads, const float
     struct kctx *ctx = make_ctx(isa, threads, n->rows ? 0 : batchnorm_workspace_bytes(&s));
     if (n->rows) {
         assert_int_equal(layernorm_check(&l, &err), 0);
-        layernorm_forward(ctx, &l, r->out, r->mean, r->rstd, x, w, b);
-        layernorm_backward(ctx, &l, r->din, r->dw, r->db, n->pull, NULL, x, r->mean, r->rstd, w);
+        ctx->ops->layernorm_forward(ctx, &l, r->out, r->mean, r->rstd, x, w, b);
+        ctx->ops->layernorm_backward(ctx, &l, r->din, r->dw, r->db, n->pull, NULL, x, r->mean, r->rstd, w);
     } else {
         assert_int_equal(batchnorm_check(&s, &err), 0);
-        batchnorm_forward(ctx, &s, n->train, r->out, r->mean, r->rstd, r->running_mean, r->running_var, x, w,
-                          b);
+        ctx->ops->batchnorm_forward(ctx, &s, n->train, r->out, r->mean, r->rstd, r->running_mean,
+                                    r->running_var, x, w, b);
         poison_scratch(ctx);
-        batchnorm_backward(ctx, &s, n->train, r->din, r->dw, r->db, n->pull, x, r->mean, r->rstd, w);
+        ctx->ops->batchnorm_backward(ctx, &s, n->train, r->din, r->dw, r->db, n->pull, x, r->mean, r->rstd,
+                                     w);
     }
     kctx_free(ctx);
 }
@@ -210,8 +210,8 @@ static void test_a_single_row(void **state)
     struct kctx *ctx = make_ctx(KCTX_ISA_AUTO, 1, batchnorm_workspace_bytes(&s));
 
     (void)state;
-    batchnorm_forward(ctx, &s, true, out, mean, rstd, run_mean, run_var, x, w, b);
-    batchnorm_backward(ctx, &s, true, din, dw, db, ones, x, mean, rstd, w);
+    ctx->ops->batchnorm_forward(ctx, &s, true, out, mean, rstd, run_mean, run_var, x, w, b);
+    ctx->ops->batchnorm_backward(ctx, &s, true, din, dw, db, ones, x, mean, rstd, w);
     for (int i = 0; i < 3; i++) {
         assert_true(fabsf(out[i] - b[i]) <= 1e-3F);
         assert_true(din[i] == 0 && dw[i] == 0 && db[i] == 1);
@@ -233,7 +233,7 @@ static void test_large_means(void **state)
         struct kctx *ctx = make_ctx(isa, 1, batchnorm_workspace_bytes(&s));
         for (int i = 0; i < R; i++)
             x[i] = 10000.0F + (float)(i % 2);
-        batchnorm_forward(ctx, &s, true, out, &mean, &rstd, &run_mean, &run_var, x, &one, &zero);
+        ctx->ops->batchnorm_forward(ctx, &s, true, out, &mean, &rstd, &run_mean, &run_var, x, &one, &zero);
         assert_true(fabs((double)rstd - 1 / sqrt(0.25 + 1e-5)) < 1e-4);
         kctx_free(ctx);
     }

@@ -1,6 +1,6 @@
 /* test_optim.c - Adam, AdamW and SGD against scalar f64 transcriptions over several steps. */
 #include "check.h"
-#include "kernels/update.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static void adam_step(struct kctx *ctx, const struct adam_options *o, int64_t st
 {
     const struct update_scalars s = adam_scalars_of(o, step);
 
-    update_step(ctx, &s, p, m, v, g, n);
+    ctx->ops->update_step(ctx, &s, p, m, v, g, n);
 }
 
 static void sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, float *u, const float *g,
@@ -22,7 +22,7 @@ static void sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, fl
 {
     const struct update_scalars s = sgd_scalars_of(o);
 
-    update_step(ctx, &s, p, u, NULL, g, n);
+    ctx->ops->update_step(ctx, &s, p, u, NULL, g, n);
 }
 
 static void adam64(const struct adam_options *o, int step, double *p, double *m, double *v, double g)

@@ -1,6 +1,6 @@
 /* test_pool2d.c - pooling by comparison with plain loops: values, indices, ties, NaN, overlapping windows, padding. */
 #include "check.h"
-#include "kernels/pool2d.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,8 +54,8 @@ static void check_mean(const struct pool2d_shape *s, enum kctx_isa isa, int thre
     float *dout = guards_random(&g, n_out(s)), *din = guards_floats(&g, n_in(s));
     double *want = doubles(n_out(s)), *back = doubles(n_in(s));
     const int window = s->window * s->window;
-    avgpool2d_forward(ctx, s, out, in);
-    avgpool2d_backward(ctx, s, din, dout);
+    ctx->ops->avgpool2d_forward(ctx, s, out, in);
+    ctx->ops->avgpool2d_backward(ctx, s, din, dout);
     for (int i = 0; i < (int)n_out(s); i++) {
         int n = window;
         for (int k = 0; s->inside && k < window; k++)
@@ -91,10 +91,10 @@ static void check_shape(const struct pool2d_shape *s, enum kctx_isa isa, int thr
     if (n_in(s) > 40)
         memset(in + 40, 0xff, sizeof *in);
 
-    maxpool2d_forward(ctx, s, out, argmax, in);
-    maxpool2d_forward(ctx, s, alone, NULL, in);
+    ctx->ops->maxpool2d_forward(ctx, s, out, argmax, in);
+    ctx->ops->maxpool2d_forward(ctx, s, alone, NULL, in);
     assert_same_bits(out, alone, n_out(s) * sizeof *out);
-    maxpool2d_backward(ctx, s, din, dout, argmax, relu ? out : NULL);
+    ctx->ops->maxpool2d_backward(ctx, s, din, dout, argmax, relu ? out : NULL);
     double *want = doubles(n_in(s));
     for (int i = 0; i < (int)n_out(s); i++) {
         int k = largest(s, in, i);

@@ -2,8 +2,7 @@
 #include "test.h"
 
 #include "common/fsutil.h"
-#include "kernels/device.h"
-#include "kernels/linear.h"
+#include "kernels/ops.h"
 #include "trainer/state/state_dict.h"
 
 #include <math.h>
@@ -115,9 +114,9 @@ void golden_logits(const struct model *m, struct kctx *ctx, const void *in, int 
 
     assert_int_equal(kctx_reserve(ctx, linear_workspace_bytes(&one), &err), 0);
     for (size_t r = 0; r < (size_t)rows; r++)
-        linear_forward(ctx, &one, (char *)out + r * (size_t)one.out * element,
-                       (const char *)in + r * (size_t)one.in * element, weight + row->offset * element, NULL,
-                       false);
+        ctx->ops->linear_forward(ctx, &one, (char *)out + r * (size_t)one.out * element,
+                                 (const char *)in + r * (size_t)one.in * element,
+                                 weight + row->offset * element, NULL, false);
 }
 
 double golden_distance(const float *got, const float *want, size_t n)

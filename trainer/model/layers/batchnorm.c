@@ -2,9 +2,7 @@
  * batch is this rank's, as under DDP. */
 #include "trainer/model/layer.h"
 
-#include "kernels/batchnorm.h"
-#include "kernels/device.h"
-#include "kernels/queued.h"
+#include "kernels/ops.h"
 
 enum { EPS, MOMENTUM };
 enum { RUNNING_MEAN, RUNNING_VAR, BATCHES };
@@ -64,12 +62,12 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
     struct batchnorm_shape s = shape_of(l, p->batch);
     float *mean = p->kept;
 
-    batchnorm_forward(ctx, &s, p->train, p->out, mean, mean + s.channels, p->buffer[RUNNING_MEAN],
-                      p->buffer[RUNNING_VAR], p->in, p->param[0], p->param[1]);
+    ctx->ops->batchnorm_forward(ctx, &s, p->train, p->out, mean, mean + s.channels, p->buffer[RUNNING_MEAN],
+                                p->buffer[RUNNING_VAR], p->in, p->param[0], p->param[1]);
     if (p->train && device_is_host(ctx))
         ++*(int64_t *)p->buffer[BATCHES];
     else if (p->train)
-        queue_count(ctx, p->buffer[BATCHES]);
+        ctx->ops->queue_count(ctx, p->buffer[BATCHES]);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
@@ -77,8 +75,8 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
     struct batchnorm_shape s = shape_of(l, p->batch);
     const float *mean = p->kept;
 
-    batchnorm_backward(ctx, &s, p->train, p->din, p->grad[0], p->grad[1], p->dout, p->in, mean,
-                       mean + s.channels, p->param[0]);
+    ctx->ops->batchnorm_backward(ctx, &s, p->train, p->din, p->grad[0], p->grad[1], p->dout, p->in, mean,
+                                 mean + s.channels, p->param[0]);
 }
 
 const struct layer_ops layer_batchnorm1d = {

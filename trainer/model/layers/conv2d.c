@@ -1,7 +1,7 @@
 /* conv2d.c - {type: conv2d, name, out, kernel, stride, padding, dilation, bias}: torch.nn.Conv2d. */
 #include "trainer/model/layer.h"
 
-#include "kernels/conv2d.h"
+#include "kernels/ops.h"
 #include "trainer/rng/init.h"
 
 enum { OUT, KERNEL, STRIDE, PADDING, DILATION, BIAS };
@@ -59,15 +59,15 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
 {
     struct conv2d_shape s = shape_of(l, p->batch);
 
-    conv2d_forward(ctx, &s, p->out, p->in, p->param[0], p->param[1], l->relu);
+    ctx->ops->conv2d_forward(ctx, &s, p->out, p->in, p->param[0], p->param[1], l->relu);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct conv2d_shape s = shape_of(l, p->batch);
 
-    conv2d_backward(ctx, &s, p->din, p->grad[0], p->grad[1], p->dout, l->relu_grad ? p->out : NULL, p->in,
-                    p->param[0]);
+    ctx->ops->conv2d_backward(ctx, &s, p->din, p->grad[0], p->grad[1], p->dout, l->relu_grad ? p->out : NULL,
+                              p->in, p->param[0]);
 }
 
 const struct layer_ops layer_conv2d = {

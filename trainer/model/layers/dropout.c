@@ -1,8 +1,7 @@
 /* dropout.c - {type: dropout, p}: torch.nn.Dropout, with random numbers of this project's generator. */
 #include "trainer/model/layer.h"
 
-#include "kernels/device.h"
-#include "kernels/dropout.h"
+#include "kernels/ops.h"
 
 enum { P };
 
@@ -37,7 +36,7 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
                                 .step_at = p->step->step_at,
                                 .layer = (uint32_t)l->spec->place,
                                 .samples = p->step->samples};
-    dropout_forward(ctx, &s, &draw, p->out, p->saved, p->in);
+    ctx->ops->dropout_forward(ctx, &s, &draw, p->out, p->saved, p->in);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
@@ -45,7 +44,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
     struct dropout_shape s = shape_of(l, p->batch);
 
     if (p->train)
-        dropout_backward(ctx, &s, p->din, p->dout, p->saved);
+        ctx->ops->dropout_backward(ctx, &s, p->din, p->dout, p->saved);
     else
         device_copy(ctx, p->din, p->dout, s.len * (size_t)p->batch * element_bytes(l->element));
 }

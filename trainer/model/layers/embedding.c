@@ -2,7 +2,7 @@
  * one for its position in the sequence. */
 #include "trainer/model/layer.h"
 
-#include "kernels/embedding.h"
+#include "kernels/ops.h"
 
 enum { VOCAB, WIDTH };
 enum { TABLE, POSITIONS };
@@ -54,14 +54,14 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
 {
     struct embedding_shape s = shape_of(l, p->batch);
 
-    embedding_forward(ctx, &s, p->out, p->in, p->param[TABLE], p->param[POSITIONS]);
+    ctx->ops->embedding_forward(ctx, &s, p->out, p->in, p->param[TABLE], p->param[POSITIONS]);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct embedding_shape s = shape_of(l, p->batch);
 
-    embedding_backward(ctx, &s, p->add[TABLE], p->grad[TABLE], p->grad[POSITIONS], p->dout, p->in);
+    ctx->ops->embedding_backward(ctx, &s, p->add[TABLE], p->grad[TABLE], p->grad[POSITIONS], p->dout, p->in);
 }
 
 const struct layer_ops layer_embedding = {

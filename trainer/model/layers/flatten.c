@@ -1,7 +1,7 @@
 /* flatten.c - {type: flatten}: torch.nn.Flatten, an image as a vector in the order (channels, rows, columns). */
 #include "trainer/model/layer.h"
 
-#include "kernels/flatten.h"
+#include "kernels/ops.h"
 
 static const struct spec_option OPTIONS[] = {{0}};
 
@@ -25,14 +25,14 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
 {
     struct flatten_shape s = shape_of(l, p->batch);
 
-    flatten_forward(ctx, &s, p->out, p->in);
+    ctx->ops->flatten_forward(ctx, &s, p->out, p->in);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct flatten_shape s = shape_of(l, p->batch);
 
-    flatten_backward(ctx, &s, p->din, p->dout);
+    ctx->ops->flatten_backward(ctx, &s, p->din, p->dout);
 }
 
 const struct layer_ops layer_flatten = {

@@ -1,7 +1,7 @@
 /* gelu.c - {type: gelu, approximate}: torch.nn.GELU. */
 #include "trainer/model/layer.h"
 
-#include "kernels/gelu.h"
+#include "kernels/ops.h"
 
 enum { APPROXIMATE };
 
@@ -24,12 +24,12 @@ static enum gelu_form form_of(const struct layer *l)
 
 static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    gelu_forward(ctx, form_of(l), p->out, p->in, len_of(l, p));
+    ctx->ops->gelu_forward(ctx, form_of(l), p->out, p->in, len_of(l, p));
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    gelu_backward(ctx, form_of(l), p->din, p->dout, p->in, len_of(l, p));
+    ctx->ops->gelu_backward(ctx, form_of(l), p->din, p->dout, p->in, len_of(l, p));
 }
 
 const struct layer_ops layer_gelu = {

@@ -5,10 +5,7 @@
 #include "trainer/model/gpt2.h"
 #include "trainer/model/layer.h"
 
-#include "kernels/add.h"
-#include "kernels/attention.h"
-#include "kernels/layernorm.h"
-#include "kernels/linear.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 
@@ -203,13 +200,13 @@ static void compute(const struct layer *l, struct kctx *ctx, const struct layer_
     struct linear_shape proj = linear_of(l, p->batch, 1, 1);
     struct linear_shape fc = linear_of(l, p->batch, 1, 4);
 
-    layernorm_forward(ctx, &norm, k->norm_1, k->mean_1, k->rstd_1, p->in, w[LN_1], w[LN_1 + 1]);
-    linear_forward(ctx, &attn, k->qkv, k->norm_1, w[C_ATTN], w[C_ATTN + 1], false);
-    attention_forward(ctx, &attention, k->heads, k->lse, k->qkv);
-    linear_forward(ctx, &proj, k->norm_2, k->heads, w[ATTN_PROJ], w[ATTN_PROJ + 1], false);
-    add(ctx, k->middle, p->in, k->norm_2, len_of(&proj));
-    layernorm_forward(ctx, &norm, k->norm_2, k->mean_2, k->rstd_2, k->middle, w[LN_2], w[LN_2 + 1]);
-    linear_gelu_forward(ctx, &fc, k->gelu, k->fc, k->norm_2, w[C_FC], w[C_FC + 1]);
+    ctx->ops->layernorm_forward(ctx, &norm, k->norm_1, k->mean_1, k->rstd_1, p->in, w[LN_1], w[LN_1 + 1]);
+    ctx->ops->linear_forward(ctx, &attn, k->qkv, k->norm_1, w[C_ATTN], w[C_ATTN + 1], false);
+    ctx->ops->attention_forward(ctx, &attention, k->heads, k->lse, k->qkv);
+    ctx->ops->linear_forward(ctx, &proj, k->norm_2, k->heads, w[ATTN_PROJ], w[ATTN_PROJ + 1], false);
+    ctx->ops->add(ctx, k->middle, p->in, k->norm_2, len_of(&proj));
+    ctx->ops->layernorm_forward(ctx, &norm, k->norm_2, k->mean_2, k->rstd_2, k->middle, w[LN_2], w[LN_2 + 1]);
+    ctx->ops->linear_gelu_forward(ctx, &fc, k->gelu, k->fc, k->norm_2, w[C_FC], w[C_FC + 1]);
 }
 
 static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
@@ -219,8 +216,8 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
     void *last = p->scratch;
 
     compute(l, ctx, p, &k);
-    linear_forward(ctx, &proj, last, k.gelu, p->param[MLP_PROJ], p->param[MLP_PROJ + 1], false);
-    add(ctx, p->out, k.middle, last, len_of(&proj));
+    ctx->ops->linear_forward(ctx, &proj, last, k.gelu, p->param[MLP_PROJ], p->param[MLP_PROJ + 1], false);
+    ctx->ops->add(ctx, p->out, k.middle, last, len_of(&proj));
 }
 
 /* Backward from the block's output to x', whose gradient goes to `middle`. */
@@ -233,11 +230,12 @@ static void backward_mlp(const struct layer *l, struct kctx *ctx, const struct l
     struct linear_shape proj = linear_of(l, p->batch, 4, 1);
     void *dfc = k->gelu; /* the activation is not needed any more */
 
-    gelu_linear_backward(ctx, &proj, dfc, wide, p->grad[MLP_PROJ], p->grad[MLP_PROJ + 1], p->dout, k->gelu,
-                         k->fc, w[MLP_PROJ]);
-    linear_backward(ctx, &fc, narrow, p->grad[C_FC], p->grad[C_FC + 1], dfc, NULL, k->norm_2, w[C_FC]);
-    layernorm_backward(ctx, &norm, middle, p->grad[LN_2], p->grad[LN_2 + 1], narrow, p->dout, k->middle,
-                       k->mean_2, k->rstd_2, w[LN_2]);
+    ctx->ops->gelu_linear_backward(ctx, &proj, dfc, wide, p->grad[MLP_PROJ], p->grad[MLP_PROJ + 1], p->dout,
+                                   k->gelu, k->fc, w[MLP_PROJ]);
+    ctx->ops->linear_backward(ctx, &fc, narrow, p->grad[C_FC], p->grad[C_FC + 1], dfc, NULL, k->norm_2,
+                              w[C_FC]);
+    ctx->ops->layernorm_backward(ctx, &norm, middle, p->grad[LN_2], p->grad[LN_2 + 1], narrow, p->dout,
+                                 k->middle, k->mean_2, k->rstd_2, w[LN_2]);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
@@ -256,13 +254,13 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
     if (l->spec->option[RECOMPUTE])
         compute(l, ctx, p, &k);
     backward_mlp(l, ctx, p, &k, wide, narrow, middle);
-    linear_backward(ctx, &proj, narrow, p->grad[ATTN_PROJ], p->grad[ATTN_PROJ + 1], middle, NULL, k.heads,
-                    w[ATTN_PROJ]);
-    attention_backward(ctx, &attention, wide, narrow, k.heads, k.lse, k.qkv);
-    linear_backward(ctx, &attn, narrow, p->grad[C_ATTN], p->grad[C_ATTN + 1], wide, NULL, k.norm_1,
-                    w[C_ATTN]);
-    layernorm_backward(ctx, &norm, p->din, p->grad[LN_1], p->grad[LN_1 + 1], narrow, middle, p->in, k.mean_1,
-                       k.rstd_1, w[LN_1]);
+    ctx->ops->linear_backward(ctx, &proj, narrow, p->grad[ATTN_PROJ], p->grad[ATTN_PROJ + 1], middle, NULL,
+                              k.heads, w[ATTN_PROJ]);
+    ctx->ops->attention_backward(ctx, &attention, wide, narrow, k.heads, k.lse, k.qkv);
+    ctx->ops->linear_backward(ctx, &attn, narrow, p->grad[C_ATTN], p->grad[C_ATTN + 1], wide, NULL, k.norm_1,
+                              w[C_ATTN]);
+    ctx->ops->layernorm_backward(ctx, &norm, p->din, p->grad[LN_1], p->grad[LN_1 + 1], narrow, middle, p->in,
+                                 k.mean_1, k.rstd_1, w[LN_1]);
 }
 
 const struct layer_ops layer_gpt2_block = {

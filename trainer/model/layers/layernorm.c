@@ -2,8 +2,7 @@
  * a sequence, or over a whole image. */
 #include "trainer/model/layer.h"
 
-#include "kernels/flatten.h"
-#include "kernels/layernorm.h"
+#include "kernels/ops.h"
 
 enum { EPS, BIAS };
 
@@ -93,7 +92,7 @@ static const float *turn(const struct layer *l, struct kctx *ctx, const struct l
 
     if (!transposed(l) || !p->param[which])
         return p->param[which];
-    flatten_backward(ctx, &image, kept(l, p, which), p->param[which]);
+    ctx->ops->flatten_backward(ctx, &image, kept(l, p, which), p->param[which]);
     return kept(l, p, which);
 }
 
@@ -103,7 +102,7 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
     const float *weight = turn(l, ctx, p, 0);
     const float *bias = turn(l, ctx, p, 1);
 
-    layernorm_forward(ctx, &s, p->out, means(p), means(p) + s.rows, p->in, weight, bias);
+    ctx->ops->layernorm_forward(ctx, &s, p->out, means(p), means(p) + s.rows, p->in, weight, bias);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
@@ -114,11 +113,11 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 
     for (int i = 0; i < 2 && transposed(l); i++)
         grad[i] = p->grad[i] ? kept(l, p, 2 + i) : NULL;
-    layernorm_backward(ctx, &s, p->din, grad[0], grad[1], p->dout, NULL, p->in, means(p), means(p) + s.rows,
-                       transposed(l) ? kept(l, p, 0) : p->param[0]);
+    ctx->ops->layernorm_backward(ctx, &s, p->din, grad[0], grad[1], p->dout, NULL, p->in, means(p),
+                                 means(p) + s.rows, transposed(l) ? kept(l, p, 0) : p->param[0]);
     for (int i = 0; i < 2 && transposed(l); i++)
         if (grad[i])
-            flatten_forward(ctx, &image, p->grad[i], grad[i]);
+            ctx->ops->flatten_forward(ctx, &image, p->grad[i], grad[i]);
 }
 
 const struct layer_ops layer_layernorm = {

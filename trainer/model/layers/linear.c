@@ -1,7 +1,7 @@
 /* linear.c - {type: linear, name, out, bias}: as torch.nn.Linear(in, out, bias), on each vector of a sequence alike. */
 #include "trainer/model/layer.h"
 
-#include "kernels/linear.h"
+#include "kernels/ops.h"
 #include "trainer/rng/init.h"
 
 enum { OUT, BIAS };
@@ -46,15 +46,15 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
 {
     struct linear_shape s = shape_of(l, p->batch);
 
-    linear_forward(ctx, &s, p->out, p->in, p->param[0], p->param[1], l->relu);
+    ctx->ops->linear_forward(ctx, &s, p->out, p->in, p->param[0], p->param[1], l->relu);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct linear_shape s = shape_of(l, p->batch);
 
-    linear_backward(ctx, &s, p->din, p->grad[0], p->grad[1], p->dout, l->relu_grad ? p->out : NULL, p->in,
-                    p->param[0]);
+    ctx->ops->linear_backward(ctx, &s, p->din, p->grad[0], p->grad[1], p->dout, l->relu_grad ? p->out : NULL,
+                              p->in, p->param[0]);
 }
 
 const struct layer_ops layer_linear = {

@@ -2,9 +2,7 @@
  * of sequences and computes its cross entropy. */
 #include "trainer/model/layer.h"
 
-#include "kernels/classifier.h"
-#include "kernels/queued.h"
-#include "trainer/model/loss.h"
+#include "kernels/ops.h"
 
 enum { VOCAB };
 
@@ -50,17 +48,14 @@ static int loss(const struct layer *l, struct kctx *ctx, const struct layer_pass
                 const struct head_target *t, struct loss_result *ret, struct err *err)
 {
     struct linear_shape s = shape_of(l, p->batch);
-    struct cross_entropy_result r;
 
     if (t->queued) {
-        queue_classifier(ctx, &s, t->queued, t->mean, p->din, p->grad[0], p->in, p->param[0], t->labels,
-                         t->share, true);
+        ctx->ops->queue_classifier(ctx, &s, t->queued, t->mean, p->din, p->grad[0], p->in, p->param[0],
+                                   t->labels, t->share, true);
         return 0;
     }
-    if (classifier(ctx, &s, &r, p->din, p->grad[0], p->in, p->param[0], t->labels, t->share, err))
-        return -1;
-    *ret = (struct loss_result){.sum = r.loss_sum, .correct = r.correct};
-    return 0;
+    return ctx->ops->classifier(ctx, &s, ret, p->din, p->grad[0], p->in, p->param[0], t->labels, t->share,
+                                err);
 }
 
 const struct layer_ops layer_lm_head = {

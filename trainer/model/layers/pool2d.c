@@ -2,7 +2,7 @@
  * torch.nn.MaxPool2d and AvgPool2d. */
 #include "trainer/model/layer.h"
 
-#include "kernels/pool2d.h"
+#include "kernels/ops.h"
 
 enum { SIZE, STRIDE, PADDING, COUNT_INCLUDE_PAD };
 
@@ -56,14 +56,14 @@ static void forward_max(const struct layer *l, struct kctx *ctx, const struct la
 {
     struct pool2d_shape s = shape_of(l, p->batch);
 
-    maxpool2d_forward(ctx, &s, p->out, p->saved, p->in);
+    ctx->ops->maxpool2d_forward(ctx, &s, p->out, p->saved, p->in);
 }
 
 static void backward_max(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct pool2d_shape s = shape_of(l, p->batch);
 
-    maxpool2d_backward(ctx, &s, p->din, p->dout, p->saved, l->out_masked ? p->out : NULL);
+    ctx->ops->maxpool2d_backward(ctx, &s, p->din, p->dout, p->saved, l->out_masked ? p->out : NULL);
 }
 
 const struct layer_ops layer_maxpool2d = {
@@ -88,14 +88,14 @@ static void forward_avg(const struct layer *l, struct kctx *ctx, const struct la
 {
     struct pool2d_shape s = mean_shape_of(l, p->batch);
 
-    avgpool2d_forward(ctx, &s, p->out, p->in);
+    ctx->ops->avgpool2d_forward(ctx, &s, p->out, p->in);
 }
 
 static void backward_avg(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct pool2d_shape s = mean_shape_of(l, p->batch);
 
-    avgpool2d_backward(ctx, &s, p->din, p->dout);
+    ctx->ops->avgpool2d_backward(ctx, &s, p->din, p->dout);
 }
 
 const struct layer_ops layer_avgpool2d = {

@@ -1,7 +1,7 @@
 /* softmax.c - {type: softmax}: torch.nn.Softmax over each vector. */
 #include "trainer/model/layer.h"
 
-#include "kernels/softmax.h"
+#include "kernels/ops.h"
 
 static const struct spec_option OPTIONS[] = {{0}};
 
@@ -16,12 +16,12 @@ static int plan(struct layer *l, int batch_max, struct err *err)
 
 static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    softmax_forward(ctx, p->out, p->in, p->batch, l->in.channels);
+    ctx->ops->softmax_forward(ctx, p->out, p->in, p->batch, l->in.channels);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    softmax_backward(ctx, p->din, p->dout, p->out, p->batch, l->in.channels);
+    ctx->ops->softmax_backward(ctx, p->din, p->dout, p->out, p->batch, l->in.channels);
 }
 
 const struct layer_ops layer_softmax = {

@@ -30,7 +30,7 @@ static int queue_sum(struct resident *r, const float *grad, size_t from, size_t 
     const size_t params_end = end < r->len ? end : r->len;
 
     if (grad != r->grad && from < params_end)
-        queue_accumulate(r->ctx, r->grad + from, grad + from, params_end - from);
+        r->ctx->ops->queue_accumulate(r->ctx, r->grad + from, grad + from, params_end - from);
     device_fork(r->ctx);
     void *side = device_side_stream(r->ctx);
     return c->all_reduce(c, r->grad + from, end - from, DEVICE_F32, side, err) ||

@@ -46,7 +46,8 @@ static int evaluate_batch(struct resident *r, int n, struct err *err)
 int resident_evaluate_chunk(struct resident *r, int64_t first, int n, struct err *err)
 {
     device_put(r->ctx, r->first, &first, sizeof(first));
-    queue_gather(r->ctx, &r->evaluated->gather, &r->batch, r->subset_items, NULL, r->first, NULL, n);
+    r->ctx->ops->queue_gather(r->ctx, &r->evaluated->gather, &r->batch, r->subset_items, NULL, r->first, NULL,
+                              n);
     return evaluate_batch(r, n, err);
 }
 

@@ -9,8 +9,8 @@ void resident_forget(struct resident *r, struct recorded *g)
     *g = (struct recorded){0};
 }
 
-/* Work that is queued for the first time may wait for the device (cuBLAS's epilogues are tested, modules are
- * loaded), so first wait for earlier steps under the deadline. */
+/* Work that is queued for the first time may wait for the device (modules are loaded), so first wait for
+ * earlier steps under the deadline. */
 struct recorded *resident_graph(struct resident *r, int rows, int total, bool last, struct err *err)
 {
     struct recorded *least = &r->graph[0];

@@ -4,8 +4,6 @@
 #include "common/memory.h"
 #include "kernels/queued.h"
 
-#include "trainer/model/loss.h"
-
 #include <stdlib.h>
 
 _Static_assert(QUEUED_FLAGS == (int)DEVICE_FLAGS, "flags ride as collectives say");

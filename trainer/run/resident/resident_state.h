@@ -8,7 +8,7 @@
 #define TK_TRAINER_RUN_RESIDENT_RESIDENT_STATE_H
 
 #include "collectives/device.h"
-#include "kernels/device.h"
+#include "kernels/ops.h"
 #include "trainer/run/resident/resident.h"
 #include "trainer/run/resident/resident_data.h"
 

@@ -56,7 +56,7 @@ int resident_stages_sum(struct resident *r, struct err *err)
         return 0;
     if (resident_arrived(r, stream, err))
         return -1;
-    queue_squares(r->ctx, r->norm, r->grad, r->len);
+    r->ctx->ops->queue_squares(r->ctx, r->norm, r->grad, r->len);
     return all->all_reduce(all, &r->norm->squares, 1, DEVICE_F64, stream, err);
 }
 
@@ -66,7 +66,7 @@ int resident_stages_squares(struct resident *r, struct err *err)
 
     if (!r->norm)
         return 0;
-    queue_squares(r->ctx, r->norm, r->grad, r->len);
+    r->ctx->ops->queue_squares(r->ctx, r->norm, r->grad, r->len);
     if (device_get(r->ctx, &squares, &r->norm->squares, sizeof(squares), err) ||
         pipeline_sum(r->p.pipeline, &squares, err))
         return -1;

@@ -1,8 +1,6 @@
 /* step.c - queue one training step on a GPU, with the exchange between ranks. */
 #include "trainer/run/resident/resident_state.h"
 
-#include "trainer/model/loss.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -87,11 +85,12 @@ int resident_queue_loss(struct resident *r, const struct micro_batch *at, const 
         return pipeline_head_loss(r->p.pipeline, at, &target, dout, gradient, &ignored, err);
     }
     if (r->labels)
-        queue_cross_entropy(r->ctx, loss, mean, dout, out, labels, all, r->classes, spec->label_smoothing,
-                            share, true);
+        r->ctx->ops->queue_cross_entropy(r->ctx, loss, mean, dout, out, labels, all, r->classes,
+                                         spec->label_smoothing, share, true);
     else
-        queue_mse(r->ctx, loss, mean, dout, out, r->batch.values + (size_t)at->first * (size_t)r->classes,
-                  at->rows, r->classes, share, true);
+        r->ctx->ops->queue_mse(r->ctx, loss, mean, dout, out,
+                               r->batch.values + (size_t)at->first * (size_t)r->classes, at->rows, r->classes,
+                               share, true);
     return 0;
 }
 
@@ -112,7 +111,7 @@ static void queue_begin(struct resident *r)
     const struct queued_begin begin = begin_of(r);
 
     if (!begins_with_samples(r))
-        queue_step_begin(r->ctx, &begin);
+        r->ctx->ops->queue_step_begin(r->ctx, &begin);
     if (r->micro > 1)
         device_zero(r->ctx, r->grad, r->len * sizeof(float));
 }
@@ -123,10 +122,10 @@ void resident_queue_samples(struct resident *r, int rows)
     const bool begins = begins_with_samples(r);
 
     if (r->sequence)
-        queue_windows(r->ctx, &r->windows, &r->batch, r->state, rows);
+        r->ctx->ops->queue_windows(r->ctx, &r->windows, &r->batch, r->state, rows);
     else
-        queue_gather(r->ctx, &r->train.gather, &r->batch, r->train_items, r->order,
-                     begins ? NULL : &r->state->now.first, begins ? &begin : NULL, rows);
+        r->ctx->ops->queue_gather(r->ctx, &r->train.gather, &r->batch, r->train_items, r->order,
+                                  begins ? NULL : &r->state->now.first, begins ? &begin : NULL, rows);
 }
 
 /* Queue both passes of one micro-batch. Each loss of a step is the mean so far: the last one is the
@@ -151,10 +150,10 @@ static int queue_micro(struct resident *r, const struct recorded *g, struct err 
     } else {
         model_backward(r->model, r->ctx, r->dlogits, grad, NULL);
         if (r->micro > 1)
-            queue_accumulate(r->ctx, r->grad, r->more, r->len);
+            r->ctx->ops->queue_accumulate(r->ctx, r->grad, r->more, r->len);
     }
     if (r->micro > 1)
-        queue_step_advance(r->ctx, r->state, rows);
+        r->ctx->ops->queue_step_advance(r->ctx, r->state, rows);
     return 0;
 }
 
@@ -169,7 +168,7 @@ static int queue_sums(struct resident *r, struct err *err)
         c->all_reduce(c, r->grad, r->len + 1 + QUEUED_FLAGS, DEVICE_F32, device_stream(r->ctx), err))
         return -1;
     if (r->norm)
-        queue_squares(r->ctx, r->norm, r->grad, r->len);
+        r->ctx->ops->queue_squares(r->ctx, r->norm, r->grad, r->len);
     return 0;
 }
 
@@ -183,12 +182,12 @@ static int queue_finish(struct resident *r, int total, struct err *err)
     if (queue_sums(r, err) || resident_arrived(r, device_stream(r->ctx), err))
         return -1;
     if (r->norm)
-        queue_bound(r->ctx, r->norm, o->spec.clip);
+        r->ctx->ops->queue_bound(r->ctx, r->norm, o->spec.clip);
     if (w.n)
-        queue_update(r->ctx, o->spec.ops->rule, r->state, loss, scale, r->span, o->spans, &w, r->m, r->v,
-                     r->grad);
-    queue_step_end(r->ctx, r->state, r->loss, total * r->outputs, loss, r->norm, r->flags, r->records,
-                   RESIDENT_RING);
+        r->ctx->ops->queue_update(r->ctx, o->spec.ops->rule, r->state, loss, scale, r->span, o->spans, &w,
+                                  r->m, r->v, r->grad);
+    r->ctx->ops->queue_step_end(r->ctx, r->state, r->loss, total * r->outputs, loss, r->norm, r->flags,
+                                r->records, RESIDENT_RING);
     return 0;
 }
 

@@ -249,3 +249,14 @@ void beside_check(struct beside *s, beside_fn *fn, const void *shape, const char
     }
     s->n = 0;
 }
+
+struct queued_loss beside_loss(struct kctx *device, struct queued_loss *at)
+{
+    struct err err = {0};
+    struct queued_loss got;
+
+    if (device_get(device, &got, at, sizeof(got), &err))
+        fail_msg("%s", err.msg);
+    device_free(device, at);
+    return got;
+}

@@ -10,8 +10,7 @@
 #ifndef TK_TESTS_KERNELS_CUDA_BESIDE_H
 #define TK_TESTS_KERNELS_CUDA_BESIDE_H
 
-#include "kernels/device.h"
-#include "kernels/kctx.h"
+#include "kernels/ops.h"
 #include "test.h"
 
 #include <stdint.h>
@@ -43,8 +42,7 @@ struct beside {
 /* device.c of the program that tests: a context, or NULL and why there is none. */
 struct kctx *device_open(enum precision precision, enum element element, struct err *err);
 void device_disturb(bool on);
-/* Where the device can be told to: cuBLAS's own ReLU makes 0 of NaN; and no grid has more blocks along y. */
-void device_lose_nan(bool on);
+/* Where the device can be told to: no grid has more blocks along y. */
 void device_grid_y(unsigned most);
 
 /* The exit status of a test that finds no device to run on, which is reported: 77, or 1 with TK_GPU_REQUIRED. 0: there is
@@ -71,6 +69,9 @@ struct beside_run {
     const void *shape;
 };
 typedef void beside_fn(const struct beside_run *r);
+
+/* What the queued loss at `at` came to; frees it. */
+struct queued_loss beside_loss(struct kctx *device, struct queued_loss *at);
 
 /* Run it everywhere, compare, and forget the buffers. `what` is reported when they differ. */
 void beside_check(struct beside *s, beside_fn *fn, const void *shape, const char *what);

@@ -4,7 +4,6 @@
 
 void emulate_order(bool descending);
 void emulate_grid_y(unsigned most);
-void fake_cublas_loses_nan(bool on);
 
 struct kctx *device_open(enum precision precision, enum element element, struct err *err)
 {
@@ -14,11 +13,6 @@ struct kctx *device_open(enum precision precision, enum element element, struct 
 void device_disturb(bool on)
 {
     emulate_order(on);
-}
-
-void device_lose_nan(bool on)
-{
-    fake_cublas_loses_nan(on);
 }
 
 void device_grid_y(unsigned most)

@@ -13,12 +13,7 @@ void device_disturb(bool on)
     (void)on;
 }
 
-/* It does what it does, and takes what it takes. */
-void device_lose_nan(bool on)
-{
-    (void)on;
-}
-
+/* It takes what it takes. */
 void device_grid_y(unsigned most)
 {
     (void)most;

@@ -1,7 +1,7 @@
 /* test_copies.c - bf16 copies of weights: rounded as files are, and written by the optimisers in passing. */
 #include "beside.h"
 #include "bf16.h"
-#include "kernels/queued.h"
+#include "kernels/ops.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static void close_device(struct device *d)
 static void round_on(struct device *d, const struct queued_params *w, const float *x, uint16_t *ret)
 {
     device_put(d->ctx, w->p, x, w->n * sizeof(float));
-    queue_round(d->ctx, w);
+    d->ctx->ops->queue_round(d->ctx, w);
     get(d, ret, w->copy, w->n * sizeof(*ret));
 }
 
@@ -141,8 +141,8 @@ struct after {
 static void step(struct device *d, bool adam, const float *scale, const struct queued_params *w,
                  struct after *ret)
 {
-    queue_update(d->ctx, adam ? UPDATE_ADAM : UPDATE_SGD, d->state, d->loss, scale, d->span, 2, w, d->m,
-                 adam ? d->v : NULL, d->g);
+    d->ctx->ops->queue_update(d->ctx, adam ? UPDATE_ADAM : UPDATE_SGD, d->state, d->loss, scale, d->span, 2,
+                              w, d->m, adam ? d->v : NULL, d->g);
     get(d, ret->p, d->p, sizeof(ret->p));
     get(d, ret->m, d->m, sizeof(ret->m));
     get(d, ret->v, d->v, sizeof(ret->v));

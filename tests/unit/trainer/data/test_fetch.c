@@ -8,7 +8,6 @@
 #include "host/rank_state.h"
 #include "trainer/data/fetch.h"
 #include "trainer/data/http_server.h"
-#include "trainer/data/md5.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +26,7 @@ struct fixture {
     char path[PATH_MAX + 32];
     char lock[PATH_MAX + 32];
     char url[FETCH_MIRRORS_MAX][128];
-    char md5[MD5_TEXT_BYTES];
+    char sha256[FETCH_SUM_BYTES];
     struct http_server server;
     pid_t tls;
     int tls_port;
@@ -105,14 +104,14 @@ static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
 
-    md5_text(http_server_body(), BODY, f->md5);
+    fetch_sum(http_server_body(), BODY, f->sha256);
     files_folder(f->folder);
     snprintf(f->path, sizeof(f->path), "%s/data.gz", f->folder);
     snprintf(f->lock, sizeof(f->lock), "%s/.fetch.lock", f->folder);
     http_server_start(&f->server);
     f->f = (struct fetch){
         .path = f->path,
-        .md5 = f->md5,
+        .sha256 = f->sha256,
         .limits = {.bytes_max = FETCH_BYTES_MAX, .stall_s = FETCH_STALL_S, .pause_ms = 1, .lock_ms = 1000}};
     *state = f;
     return 0;
@@ -201,7 +200,7 @@ static void refusals_are_named(void **state)
         {"/none", ERR_NOT_FOUND, "/none: the server answered 404"},
         {"/503", ERR_TRANSIENT, "/503: the server answered 503"},
         {"/cut", ERR_TRANSIENT, "/cut: "},
-        {"/wrong", ERR_INVALID, "/wrong: MD5 2bda2998d9b0ee197da142a0447f6725, expected "},
+        {"/wrong", ERR_INVALID, "/wrong: SHA-256 8810ad581e59f2bc..., expected "},
         {"/loop", ERR_INVALID, "/loop: redirected too often"},
         {"/file", ERR_INVALID, "/file: redirected to an address that is not https"},
     };
@@ -341,8 +340,8 @@ static void data_sets_have_their_places(void **state)
     struct fixture *f = *state;
     static const struct {
         enum dataset_name name;
-        const char *folder, *md5;
-    } cases[] = {{DATASET_FASHION_MNIST, "FashionMNIST/raw", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"},
+        const char *folder, *sha256;
+    } cases[] = {{DATASET_FASHION_MNIST, "FashionMNIST/raw", "expected 3aede38d61863908..."},
                  {DATASET_ANY, "MNIST/raw", NULL}}; /* of https: the proxy refuses the tunnel */
     char proxy[64], folder[PATH_MAX + 32];
 
@@ -353,8 +352,8 @@ static void data_sets_have_their_places(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(fetch_dataset(f->folder, cases[i].name, &f->f.limits, &f->err), -1);
         assert_non_null(strstr(f->err.msg, "/train-images-idx3-ubyte.gz: "));
-        if (cases[i].md5 && (f->err.kind != ERR_INVALID || !strstr(f->err.msg, cases[i].md5)))
-            fail_msg("%s, expected MD5 %s", f->err.msg, cases[i].md5);
+        if (cases[i].sha256 && (f->err.kind != ERR_INVALID || !strstr(f->err.msg, cases[i].sha256)))
+            fail_msg("%s: not in it: %s", f->err.msg, cases[i].sha256);
         snprintf(folder, sizeof(folder), "%s/%s", f->folder, cases[i].folder);
         assert_int_equal(access(folder, F_OK), 0);
     }

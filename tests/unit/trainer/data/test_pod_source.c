@@ -121,7 +121,7 @@ static void what_may_pass_says_so(void **state)
         {"/503", ERR_TRANSIENT, "/train-images-idx3-ubyte.gz: the server answered 503"},
         {"/none", ERR_NOT_FOUND, "no Fashion-MNIST, and no download: http://fashion-mnist."},
         {"/none", ERR_NOT_FOUND, "/train-images-idx3-ubyte.gz: the server answered 404"},
-        {"/wrong", ERR_INVALID, "MD5 "},
+        {"/wrong", ERR_INVALID, "SHA-256 "},
     };
 
     f->spec.dataset = DATASET_FASHION_MNIST;

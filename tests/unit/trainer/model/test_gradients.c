@@ -5,8 +5,8 @@
 
 #include "common/arena.h"
 #include "common/cleanup.h"
+#include "kernels/ops.h"
 #include "trainer/cli/config.h"
-#include "trainer/model/loss.h"
 #include "trainer/model/model.h"
 
 #include <math.h>

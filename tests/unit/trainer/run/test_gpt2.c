@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "../gpt2_golden.h"
-#include "trainer/model/loss.h"
+#include "kernels/ops.h"
 #include "trainer/run/session.h"
 
 #include <math.h>

@@ -26,7 +26,8 @@ void open_training(struct training *t, const struct task *task, bool device)
     if (!t->tokens)
         fail_msg("%s", err.msg);
     assert_true(task->items <= tokens_windows(t->tokens));
-    gpt2_layers(&gpt2, &t->spec);
+    t->spec.gpt2 = gpt2;
+    gpt2_layers(&t->spec);
     set.train = (struct data_part){.items = task->items, .tokens = t->tokens};
     feed_init(&p.feed, &set, false, NULL, &decode);
     p.feed.vocab = VOCAB;

@@ -43,7 +43,8 @@ static void model_of(const struct asked *a, struct model_spec *ret)
                                    .n_embd = 16,
                                    .recompute = a->recompute};
 
-    gpt2_layers(&gpt2, ret);
+    ret->gpt2 = gpt2;
+    gpt2_layers(ret);
     ret->numbers.on_device = a->device;
 }
 
