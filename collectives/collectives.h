@@ -20,7 +20,7 @@
  *            contents of data buffers are unspecified, and every later call on the table fails with the same
  *            error. A process that waits for a dead one of the same pod is woken at once, one in another pod
  *            within 1 s; a lost host is detected within 5 s. When rank 0 is stopped (SIGSTOP), ERR_TIMEOUT
- *            comes up to 1 s after the deadline.
+ *            comes up to 5 s after the deadline.
  * Numerics:  sums are taken element by element in rank order, 0 + 1 + 2 + ...: bit-identical on every rank, in
  *            every run and with every algorithm.
  */

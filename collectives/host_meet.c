@@ -41,7 +41,7 @@ static void make_hello(const struct host *h, const struct collectives_config *cf
     const uint32_t rest[] = {(uint32_t)cfg->group_rank, (uint32_t)cfg->restart_count,
                              (uint32_t)cfg->master_port, (uint32_t)cfg->world, (uint32_t)geteuid()};
 
-    *out = (struct hello){.magic = HELLO_MAGIC, .version = 1, .rank = (uint32_t)h->rank};
+    *out = (struct hello){.magic = HELLO_MAGIC, .version = 2, .rank = (uint32_t)h->rank};
     out->world = (uint32_t)h->world;
     for (uint64_t i = 0; i < 2; i++) {
         const uint64_t of_run = hash_fnv1a(HASH_FNV1A ^ i, run_id, strlen(run_id));

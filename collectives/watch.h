@@ -69,7 +69,7 @@ int watch_look(struct watch *w, const char *what, struct err *err) MUST_CHECK;
 void watch_report(struct watch *w);
 
 /* The deadline has passed: ask the watch which ranks are missing. ERR_TIMEOUT names them; or the failure that
- * arrives meanwhile. Takes 0.2 s, or 1 s when rank 0 does not answer. Always -1. */
+ * arrives meanwhile. Takes 0.2 s, or 5 s when rank 0 does not answer. Always -1. */
 int watch_timed_out(struct watch *w, const char *what, struct err *err);
 
 /* A connection to a peer broke, and *err says so: wait up to 0.3 s for the watch to report why, which replaces

@@ -1,6 +1,6 @@
 /* sha256.h - SHA-256 (FIPS 180-4) and HMAC with it (RFC 2104). Pure.
  *
- * For proofs of a few hundred bytes: plain C, about 0.2 GB/s. The launcher links no library that has them.
+ * For proofs of a few hundred bytes and downloads of some MB: plain C, about 0.2 GB/s. The launcher links no library that has them.
  */
 #ifndef TK_COMMON_SHA256_H
 #define TK_COMMON_SHA256_H

@@ -45,15 +45,17 @@ void text_repair(char *s);
 
 /* The length of the escape sequence at p[0..len), which begins with ESC: one that colours text or moves the
  * cursor (CSI), or sets a title or a link (OSC and other strings, to BEL or ESC \). An incomplete sequence
- * extends to the end. */
+ * extends to the end of its line: what follows in a log is another message. */
 static inline size_t text_escape_length(const char *p, size_t len)
 {
     const bool csi = len > 1 && p[1] == '[', string = len > 1 && memchr("]PX^_", p[1], 5);
-    size_t n = 2;
+    size_t n = len > 1 && p[1] == '\n' ? 1 : 2;
 
-    while (n < len && ((csi && (p[n] < 0x40 || p[n] > 0x7e)) || (string && p[n] != '\a' && p[n] != '\x1b')))
+    while (n < len && p[n] != '\n' &&
+           ((csi && (p[n] < 0x40 || p[n] > 0x7e)) || (string && p[n] != '\a' && p[n] != '\x1b')))
         n++;
-    n += csi || (string && n < len && p[n] == '\a') ? 1 : string ? 2 : 0;
+    if (n < len && p[n] != '\n' && (csi || string))
+        n += p[n] == '\x1b' ? 2 : 1;
     return n < len ? n : len;
 }
 

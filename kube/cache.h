@@ -25,8 +25,8 @@ struct kube_cache_options {
      * object; an entry under its name is removed, as if its object had been deleted. -1 with *err: the object
      * cannot be read. NULL: store only the names, grouped by namespace.
      * unreadable: NULL, or why the watcher or `decode` itself could not read the object, which then has at least what
-     * skim.h finds. If it returns KUBE_CACHE_DROP or -1 in this case, the cache does not store the object, calls `problem`,
-     * and keeps an entry with the same UID. */
+     * skim.h finds. If it returns KUBE_CACHE_DROP or -1 in this case, the cache does not store the object and keeps
+     * an entry with the same UID; after -1 it calls `problem`. */
     int (*decode)(const cJSON *object, const struct err *unreadable, struct kube_store_entry *ret,
                   struct err *err);
     /* The value may be out of date: only the object's name can be read, or a complete list lacks the object

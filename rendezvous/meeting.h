@@ -46,6 +46,8 @@ enum meeting_strength {
     STRENGTHS
 };
 
+/* The bytes of the structs below are sent. Another member, order or meaning needs another MESSAGE_VERSION. */
+
 /* A failed rank; rank -1: the launcher itself failed. */
 struct meeting_cause {
     int64_t rank, local_rank, pid;

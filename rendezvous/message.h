@@ -37,7 +37,7 @@ enum message_type {
     MESSAGE_STATE,
 };
 
-/* Why a leader refuses a connection; these numbers are sent. */
+/* Why a leader refuses a connection; these numbers are sent. A launcher of another version reads REFUSED, too. */
 enum message_refusal { REFUSED_RUN = 1, REFUSED_VERSION, REFUSED_AUTH, REFUSED_CROWDED };
 
 struct message_hello {
@@ -64,8 +64,9 @@ struct message {
         struct message_challenge challenge;
         uint8_t answer[MESSAGE_ANSWER_BYTES]; /* ANSWER: the node's proof */
         int64_t ticket;                       /* WELCOME: the number by which states name the node */
-        int64_t refusal;                      /* REFUSED: enum message_refusal */
-        int64_t beat;                         /* HEARD: `beat` of the node's last NODE */
+        int64_t
+            refusal;  /* REFUSED: enum message_refusal; the same in all versions, as HELLO's first fields */
+        int64_t beat; /* HEARD: `beat` of the node's last NODE */
         struct meeting_node node;
     };
     const struct meeting_state *state; /* STATE */

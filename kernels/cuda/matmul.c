@@ -125,6 +125,18 @@ static struct plan *plan_of(struct matmul *m, const struct plan_key *key, const 
     return p;
 }
 
+/* After cuBLAS has refused a plan: whether there is another one, without the extra. */
+static bool goes_on_apart(const struct matmul *m, struct plan *p, const struct product *product)
+{
+    const struct plan_key key = p->key;
+
+    if (!key.extra || p->apart || !choose(m, p, &key, "refused", product))
+        return false;
+    if (m->prints)
+        plan_print(&m->maker, p);
+    return true;
+}
+
 static bool bf16_rows_aligned(const void *p, int ld)
 {
     return plan_align_of(p) >= PLAN_ALIGN_EPILOGUE && ld % (PLAN_ALIGN_EPILOGUE / 2) == 0;
@@ -145,8 +157,8 @@ bool matmul_run(struct cuda *c, struct product *p)
         return false;
     struct plan_key key = plan_key_of(p);
     struct plan *plan = plan_of(c->matmul, &key, p);
-    if (!plan->none)
-        plan->none = !run_plan(c, plan, p);
+    while (!plan->none && !run_plan(c, plan, p))
+        plan->none = !goes_on_apart(c->matmul, plan, p);
     if (plan->none)
         return false;
     if (!plan->apart)

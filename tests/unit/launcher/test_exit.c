@@ -211,6 +211,24 @@ static void test_words_on_stderr(void **state)
             fail_msg("%s", cases[i].tail);
 }
 
+/* A program that is killed in the middle of an escape sequence: the next line is another one's. */
+static void test_cut_sequences(void **state)
+{
+    static const char *const CUT[] = {"\x1b",     "\x1b[", "\x1b[38;5", "\x1b]0;title", "\x1b]8;;http://a",
+                                      "\x1bPq#0", "\x1bX", "\x1b^text", "\x1b_text",    "\x1b("};
+    char tail[200];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(CUT); i++) {
+        snprintf(
+            tail, sizeof(tail),
+            "10%% %s\nTraceback (most recent call last):\n  File \"t.py\", line 7, in main\nValueError: no\n",
+            CUT[i]);
+        if (exit_words_on_stderr(tail) != EXIT_WORDS_OWN)
+            fail_msg("%s", tail);
+    }
+}
+
 static void test_codes(void **state)
 {
     char name[32];
@@ -351,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_a_rank_that_raised),
         cmocka_unit_test(test_a_rank_that_raised_is_asked_for),
         cmocka_unit_test(test_words_on_stderr),
+        cmocka_unit_test(test_cut_sequences),
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_report_as_pytorchs),
         cmocka_unit_test(test_report_of_long_texts),

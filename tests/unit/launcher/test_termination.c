@@ -34,6 +34,7 @@ static void test_bytes(void **state)
         /* Colours, a cursor that moves, a link, a sequence that is cut; bytes that are no UTF-8. */
         {1 << 8, NULL, "\x1b[38;5;196m\x1b[1mRuntimeError\x1b[0m: \x1b[2Kbad\x1b[", "RuntimeError: bad"},
         {1 << 8, NULL, "see \x1b]8;;http://a/b\x07here\x1b]8;;\x1b\\ or \x1b(Bthere", "see here or Bthere"},
+        {1 << 8, NULL, "a \x1bPcut\nRuntimeError: \x1b]0;cut\nbad", "a \\nRuntimeError: \\nbad"},
         {1 << 8, NULL, "Fehler: \xe4\xf6\xfc, \xc3\xa4 \xe2\x82 \xed\xa0\x80",
          "Fehler: ???, \xc3\xa4 ?? ???"},
         {1 << 8, "no label", "\x1b[31mValueError: no \x1b[1mlabel\x1b[0m\nWarning\n", "ValueError: no label"},

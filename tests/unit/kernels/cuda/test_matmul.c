@@ -406,6 +406,25 @@ static void a_bias_anywhere_is_added(void **state)
     assert_non_null(strstr(text, ", sums of columns apart (alignment)\n"));
 }
 
+static void what_cublas_refuses_runs_apart_from_its_extra(void **state)
+{
+    const char apart[] = "cuBLAS 8 x 6 x 16, f32 to f32, A transposed, bias, GELU: ";
+    const struct places at = {0, 512, 1024};
+    char text[4000];
+    struct session s = open_session("print");
+
+    (void)state;
+    fake_cublas_fails(CUBLAS_STATUS_NOT_SUPPORTED);
+    assert_int_equal(forward_at(&s, at), 1);
+    assert_int_equal(forward_at(&s, at), 1);
+    close_session(&s, text, sizeof(text));
+    const char *refused = strstr(text, "refused when it was run: status 15\n");
+    assert_non_null(refused);
+    assert_null(strstr(refused + 1, "refused when it was run"));
+    assert_non_null(strstr(refused, apart));
+    assert_non_null(strstr(refused, ", GELU apart (refused)\n"));
+}
+
 static void what_cublas_refuses_is_told_and_not_asked_again(void **state)
 {
     const struct places at = {0, -1, 1024};
@@ -489,6 +508,7 @@ int main(void)
         cmocka_unit_test(an_epilogue_that_is_lacking_is_a_kernel_of_its_own),
         cmocka_unit_test(each_alignment_is_a_kind_of_its_own),
         cmocka_unit_test(a_bias_anywhere_is_added),
+        cmocka_unit_test(what_cublas_refuses_runs_apart_from_its_extra),
         cmocka_unit_test(what_cublas_refuses_is_told_and_not_asked_again),
         cmocka_unit_test(a_kind_without_room_is_asked_for_anew),
         cmocka_unit_test(a_gelu_in_bf16_is_rounded_once),
