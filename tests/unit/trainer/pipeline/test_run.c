@@ -7,22 +7,42 @@
 #include "common/contract.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char MODEL[] =
     STAGED_NET "defaults: {epochs: 4, batch_size: 24, micro_batches: 3, log_interval: 2}\n"
                "print: {epoch_all: \"Epoch {epoch} Loss: {loss}\"}\n";
 
-/* Raise it there at that reading of the clock; rank -1: never. */
+/* Raise it there at that reading of the clock, once idle ranks wait for the end; rank -1: never. */
 static struct {
-    int rank, signal, call;
+    int rank, signal, call, idle;
 } strike;
+
+/* The connections to rank 0's port: in one pod only idle ranks have one. */
+static int connections(void)
+{
+    cleanup_fclose FILE *f = fopen("/proc/self/net/tcp", "r");
+    char line[512];
+    unsigned port, state;
+    int n = 0;
+
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f))
+        n += sscanf(line, "%*d: %*8x:%*x %*8x:%x %x", &port, &state) == 2 && (int)port == launched.port &&
+             state == 1;
+    return n;
+}
 
 static int64_t striking_mono_ms(void *ctx)
 {
     (void)ctx;
-    if (launched.rank == strike.rank && strike.call-- == 0)
+    if (launched.rank == strike.rank && strike.call-- == 0) {
+        while (connections() < strike.idle)
+            usleep(10000);
         raise(strike.signal);
+    }
     return clock_mono_ms();
 }
 
@@ -97,6 +117,7 @@ static void strike_at(int rank, int signal)
     strike.rank = rank;
     strike.signal = signal;
     strike.call = 8;
+    strike.idle = 0;
 }
 
 /* The others leave with 140, an idle one as well. */
@@ -105,6 +126,7 @@ static void kill_one(struct fixture *f, int world, int rank)
     int codes[LAUNCHED_MAX];
 
     strike_at(rank, SIGKILL);
+    strike.idle = world % 3; /* three stages */
     go_ranks(f, world, NULL, codes);
     for (int r = 0; r < world; r++)
         if (codes[r] != (r == rank ? 128 + SIGKILL : EXIT_CODE_PEER_LOST))
