@@ -69,7 +69,7 @@ static void on_job(void *ctx, const cJSON *job)
     const char *name = json_meta(job, "name");
 
     if (name && decode_is_dns_label(name, DECODE_NAME_BYTES, false))
-        offer(ctx, name, job_phase_name(job_phase_of(json_find(job, (const char *[]){"status", NULL}))));
+        offer(ctx, name, job_phase_name(job_phase_of(json_child(job, "status"))));
 }
 
 static void on_list_end(void *ctx)

@@ -52,7 +52,7 @@ static int read_running(struct session *s, const char *job, const char *pod, cJS
                              "the pod %s does not exist now: kubectl ptj watch %s -n %s%s shows the job", pod,
                              job, s->ns, buf_str(&s->options))
                    : -1;
-    const char *phase = json_str(json_find(*ret, (const char *[]){"status", NULL}), "phase");
+    const char *phase = json_str(json_child(*ret, "status"), "phase");
     if (!phase || strcmp(phase, "Running") != 0)
         return err_set(err, ERR_INVALID,
                        "the pod %s does not run, its phase is %.20s: kubectl ptj why %s -n %s%s explains it; "

@@ -39,7 +39,7 @@ int ranks_parse(const char *text, struct ranks *ret, struct err *err)
 int64_t ranks_per_pod(const struct trainjob_spec *spec, const struct replica_spec *r)
 {
     const char *procs = spec->torchrun.proc_per_node;
-    const cJSON *pod = json_find(r->template, (const char *[]){"spec", NULL});
+    const cJSON *pod = json_child(r->template, "spec");
     const cJSON *container = trainjob_training_container(pod);
     int64_t n = 1;
     bool some;
@@ -109,7 +109,7 @@ static bool has_node_order(const cJSON *pod)
     const cJSON *container, *v;
 
     cJSON_ArrayForEach(container, json_find(pod, (const char *[]){"spec", "containers", NULL}))
-        cJSON_ArrayForEach(v, json_find(container, (const char *[]){"env", NULL}))
+        cJSON_ArrayForEach(v, json_child(container, "env"))
     {
         const char *name = json_str(v, "name");
         if (name && !strcmp(name, CONTRACT_ENV_NODE_ORDER))

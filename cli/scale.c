@@ -33,7 +33,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
     if (session_job(s, name, &job, err) < 0)
         return -1;
     const cJSON *elastic = json_find(job, (const char *[]){"spec", "elastic", NULL});
-    if (!cJSON_IsTrue(json_find(elastic, (const char *[]){"enabled", NULL})))
+    if (!cJSON_IsTrue(json_child(elastic, "enabled")))
         return err_set(err, ERR_INVALID,
                        "%.63s is not elastic: the number of its pods is fixed while it runs (spec.elastic)",
                        name);

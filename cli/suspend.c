@@ -8,7 +8,7 @@
 
 static int check_goes_on(const char *name, const cJSON *job, bool suspend, struct err *err)
 {
-    const char *phase = json_str(json_find(job, (const char *[]){"status", NULL}), "phase");
+    const char *phase = json_str(json_child(job, "status"), "phase");
 
     if (!phase || (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0))
         return 0;

@@ -9,11 +9,6 @@
 
 enum { NOTE_BYTES = 800 }; /* so much of a note leaves room for the command behind it */
 
-static const cJSON *find(const cJSON *o, const char *a, const char *b)
-{
-    return json_find(o, (const char *[]){a, b, NULL});
-}
-
 /* The note without the operator's own command, which lacks the namespace: ours follows it. */
 static int note_length(const char *note)
 {
@@ -26,8 +21,8 @@ static int note_length(const char *note)
 /* port-forward would wait, or report only that there are no pods. */
 static int check_ready(const struct session *s, const cJSON *job, const char *name, struct err *err)
 {
-    const cJSON *spec = find(job, "spec", "tensorboardSpec");
-    const cJSON *status = find(job, "status", "tensorboard");
+    const cJSON *spec = json_child(json_child(job, "spec"), "tensorboardSpec");
+    const cJSON *status = json_child(json_child(job, "status"), "tensorboard");
     const char *reason = json_str(status, "reason");
     const char *note = json_str(status, "note");
 

@@ -284,7 +284,7 @@ const char *json_str(const cJSON *node, const char *key)
 
 const char *json_meta(const cJSON *object, const char *key)
 {
-    return json_str(json_find(object, (const char *[]){"metadata", NULL}), key);
+    return json_str(json_child(object, "metadata"), key);
 }
 
 cJSON *json_item_with(const cJSON *list, const char *key, const char *value)

@@ -106,7 +106,7 @@ static int validate_skimmed_event(const cJSON *event, struct watch_event *ret, s
         return err_set(err, ERR_INVALID, "an event of type \"%s\" that cannot be read", type);
     if (!skim_has_names(object))
         return err_set(err, ERR_INVALID, "an object whose name, UID or resourceVersion cannot be read");
-    ret->version = json_str(json_child(object, "metadata"), "resourceVersion");
+    ret->version = json_meta(object, "resourceVersion");
     return 0;
 }
 

@@ -195,7 +195,7 @@ static void wait_for(struct step *s)
 static bool note_version(struct step *s, const struct kube_reply *reply)
 {
     char *highest = s->as->result.versions[s->act->child];
-    const char *version = json_str(json_child(reply->names, "metadata"), "resourceVersion");
+    const char *version = json_meta(reply->names, "resourceVersion");
 
     if (!version)
         return false;
@@ -262,7 +262,7 @@ static void judge_unreadable(struct step *s, const struct kube_reply *reply)
 static void on_existing(void *ctx, struct kube_reply *reply)
 {
     struct step *s = ctx;
-    const char *uid = json_str(json_child(reply->object, "metadata"), "uid");
+    const char *uid = json_meta(reply->object, "uid");
     struct err err;
 
     s->call = NULL;
@@ -434,7 +434,7 @@ static void on_group_found(void *ctx, struct kube_reply *reply)
 /* The first pod of a replicaSpec is created alone, so only one has to be deleted again. */
 static void refuse_pod_without_gang(struct step *s, struct kube_reply *reply)
 {
-    const char *uid = json_str(json_child(reply->object, "metadata"), "uid");
+    const char *uid = json_meta(reply->object, "uid");
     struct err err;
 
     err_set(&err, ERR_INVALID,

@@ -109,7 +109,7 @@ static int read_object(struct bulk *b, struct sv line, struct object *o, struct 
 
     if (!node)
         return -1;
-    const cJSON *meta = json_find(node, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(node, "metadata");
     const char *version = json_str(node, "apiVersion"), *kind = json_str(node, "kind");
     const char *ns = json_str(meta, "namespace"), *name = json_str(meta, "name");
     if (!version || !kind || !ns || !name)

@@ -88,7 +88,7 @@ static int merge_patch(struct conversion *c, const struct json_at *patch, const 
 /* An override without targets is for all steps. */
 static bool is_for(const cJSON *override, const char *step)
 {
-    const cJSON *targets = json_find(override, (const char *[]){"targetJobs", NULL});
+    const cJSON *targets = json_child(override, "targetJobs");
     const cJSON *t;
 
     cJSON_ArrayForEach(t, targets)

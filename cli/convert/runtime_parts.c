@@ -15,7 +15,7 @@ static void add_metadata(struct conversion *c, const struct json_at *from)
 
     losses_members(c->losses, from, FIELDS);
     for (size_t i = 0; i < ARRAY_LEN(KEPT); i++)
-        cJSON_ArrayForEach(m, json_find(from->node, (const char *[]){KEPT[i], NULL}))
+        cJSON_ArrayForEach(m, json_child(from->node, KEPT[i]))
         {
             cJSON *to = convert_object(c->metadata, KEPT[i]);
             if (!cJSON_GetObjectItemCaseSensitive(to, m->string))
@@ -182,8 +182,7 @@ void runtime_claims(struct conversion *c, const struct runtime_parts *rt, cJSON 
     const char *job = json_str(c->metadata, "name");
     const cJSON *policy, *template;
 
-    cJSON_ArrayForEach(policy, policies.node)
-        cJSON_ArrayForEach(template, json_find(policy, (const char *[]){"templates", NULL}))
+    cJSON_ArrayForEach(policy, policies.node) cJSON_ArrayForEach(template, json_child(policy, "templates"))
     {
         const char *name = json_meta(template, "name");
         if (!name)

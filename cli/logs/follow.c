@@ -222,8 +222,7 @@ static int choose_container(const cJSON *object, const char *name, struct pod *p
     for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
         const cJSON *list = json_find(object, (const char *[]){"spec", LISTS[i][0], NULL}), *c;
         const cJSON *statuses = json_find(object, (const char *[]){"status", LISTS[i][1], NULL});
-        const cJSON *state =
-            json_find(json_item_with(statuses, "name", name), (const char *[]){"state", NULL});
+        const cJSON *state = json_child(json_item_with(statuses, "name", name), "state");
         if (json_item_with(list, "name", name)) {
             pod->training.name = name;
             pod->training.state =
@@ -386,9 +385,8 @@ static void on_job(void *ctx, const cJSON *object)
     struct follow *f = ctx;
     struct err unreadable;
     /* Of a job that is too large to be read only its names are there. */
-    struct trainjob *job = json_find(object, (const char *[]){"spec", NULL})
-                               ? trainjob_decode(cJSON_Duplicate(object, true), &unreadable)
-                               : NULL;
+    struct trainjob *job =
+        json_child(object, "spec") ? trainjob_decode(cJSON_Duplicate(object, true), &unreadable) : NULL;
 
     f->listed = true;
     if (job)

@@ -55,14 +55,14 @@ static const char *subscript(struct making *m, const char *path, const char *fie
 
 static const char *field_value(struct making *m, const char *path)
 {
-    const cJSON *metadata = json_find(m->pod, (const char *[]){"metadata", NULL});
+    const cJSON *metadata = json_child(m->pod, "metadata");
     const char *label = subscript(m, path, "metadata.labels");
     const char *annotation = subscript(m, path, "metadata.annotations");
 
     if (label)
-        return json_str(json_find(metadata, (const char *[]){"labels", NULL}), label);
+        return json_str(json_child(metadata, "labels"), label);
     if (annotation)
-        return json_str(json_find(metadata, (const char *[]){"annotations", NULL}), annotation);
+        return json_str(json_child(metadata, "annotations"), annotation);
     if (strcmp(path, "metadata.name") == 0 || strcmp(path, "metadata.namespace") == 0)
         return json_str(metadata, path + strlen("metadata."));
     if (strcmp(path, "status.podIP") == 0 || strcmp(path, "status.hostIP") == 0)
@@ -79,7 +79,7 @@ static const char *text_or(const char *text, const char *otherwise)
 static void take_reference(struct making *m, const cJSON *source, struct localpod_variable *v)
 {
     static const char *const KINDS[][2] = {{"secretKeyRef", "secret"}, {"configMapKeyRef", "config map"}};
-    const char *field = json_str(json_find(source, (const char *[]){"fieldRef", NULL}), "fieldPath");
+    const char *field = json_str(json_child(source, "fieldRef"), "fieldPath");
 
     v->from = "the cluster";
     if (field) {
@@ -87,7 +87,7 @@ static void take_reference(struct making *m, const cJSON *source, struct localpo
         v->from = v->value ? NULL : arena_printf(m->a, "the pod's field %s", field);
     }
     for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
-        const cJSON *ref = json_find(source, (const char *[]){KINDS[i][0], NULL});
+        const cJSON *ref = json_child(source, KINDS[i][0]);
         if (ref)
             v->from = arena_printf(m->a, "key %s of the %s %s", text_or(json_str(ref, "key"), "?"),
                                    KINDS[i][1], text_or(json_str(ref, "name"), "?"));
@@ -108,16 +108,16 @@ static bool is_left_out(const char *name)
 
 static int take_env(struct making *m, const cJSON *container, struct err *err)
 {
-    const cJSON *list = json_find(container, (const char *[]){"env", NULL});
-    const cJSON *all = json_find(container, (const char *[]){"envFrom", NULL});
+    const cJSON *list = json_child(container, "env");
+    const cJSON *all = json_child(container, "envFrom");
     const int n = cJSON_GetArraySize(list) + cJSON_GetArraySize(all);
     const cJSON *e;
 
     m->ret->env = arena_array(m->a, (size_t)n + 1, struct localpod_variable);
     cJSON_ArrayForEach(e, all)
     {
-        const char *secret = json_str(json_find(e, (const char *[]){"secretRef", NULL}), "name");
-        const char *map = json_str(json_find(e, (const char *[]){"configMapRef", NULL}), "name");
+        const char *secret = json_str(json_child(e, "secretRef"), "name");
+        const char *map = json_str(json_child(e, "configMapRef"), "name");
         m->ret->env[m->ret->n_env++] = (struct localpod_variable){
             .name = "envFrom",
             .from = arena_printf(m->a, "the %s %s", secret ? "secret" : "config map",
@@ -126,7 +126,7 @@ static int take_env(struct making *m, const cJSON *container, struct err *err)
     cJSON_ArrayForEach(e, list)
     {
         struct localpod_variable v = {.name = json_str(e, "name")};
-        const cJSON *source = json_find(e, (const char *[]){"valueFrom", NULL});
+        const cJSON *source = json_child(e, "valueFrom");
         if (!v.name || !v.name[0] || strchr(v.name, '=') || is_left_out(v.name))
             continue;
         if (source)
@@ -148,7 +148,7 @@ static int take_argv(struct making *m, const cJSON *container, struct err *err)
     int n = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)
-        lists[i] = json_find(container, (const char *[]){KEYS[i], NULL});
+        lists[i] = json_child(container, KEYS[i]);
     if (cJSON_GetArraySize(lists[0]) < 1)
         return err_set(
             err, ERR_INVALID,
@@ -187,7 +187,7 @@ int localpod_make(const struct trainjob *job, int order, const struct expand_sco
     ret->name = p.slots[order].name;
     const char *folder = json_str(container, "workingDir");
     ret->working_dir = folder && folder[0] ? arena_strdup(a, folder) : NULL;
-    ret->spec = json_find(p.slots[order].spec->template, (const char *[]){"spec", NULL});
+    ret->spec = json_child(p.slots[order].spec->template, "spec");
     if (take_env(&m, container, err) < 0)
         return -1;
     /* The tree goes; what was taken from it by reference must not. */

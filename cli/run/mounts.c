@@ -168,8 +168,8 @@ static int write_key(const struct mounting *g, const char *folder, const cJSON *
                      const char *path, int mode, struct err *err)
 {
     const char *name = json_meta(map, "name");
-    const char *text = json_str(json_find(map, (const char *[]){LISTS[0], NULL}), key);
-    const char *base64 = json_str(json_find(map, (const char *[]){LISTS[1], NULL}), key);
+    const char *text = json_str(json_child(map, LISTS[0]), key);
+    const char *base64 = json_str(json_child(map, LISTS[1]), key);
     const bool optional = is_optional(g);
     cleanup_buf struct buf bytes = BUF_INIT(FILE_BYTES_MAX);
     char *at = arena_printf(g->a, "%s/%s", folder, path), *slash = strrchr(at, '/');
@@ -371,9 +371,8 @@ static int change_paths(struct localpod *pod, const struct expand_path *paths, i
 
 int mounts_apply(struct mounts *m, struct localpod *pod, struct arena *a, struct err *err)
 {
-    const cJSON *volumes = json_find(pod->spec, (const char *[]){"volumes", NULL}), *mount;
-    const cJSON *mounts =
-        json_find(trainjob_training_container(pod->spec), (const char *[]){"volumeMounts", NULL});
+    const cJSON *volumes = json_child(pod->spec, "volumes"), *mount;
+    const cJSON *mounts = json_child(trainjob_training_container(pod->spec), "volumeMounts");
     struct expand_path *paths = arena_array(a, (size_t)cJSON_GetArraySize(mounts) + 1, struct expand_path);
     int n = 0, index = 0;
 

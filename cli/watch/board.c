@@ -61,7 +61,7 @@ static int64_t instant(const cJSON *node, const char *key)
 
 static void take_failure(struct board_job *j, const cJSON *status)
 {
-    const cJSON *f = json_find(status, (const char *[]){"lastFailure", NULL});
+    const cJSON *f = json_child(status, "lastFailure");
     const int64_t code = json_i64(f, "exitCode", -1), rank = json_i64(f, "rank", -1);
     const char *message = json_str(f, "message"), *reason = json_str(f, "reason"), *pod = json_str(f, "pod");
     cleanup_arena struct arena a = {0};
@@ -87,7 +87,7 @@ static void take_progress(struct board_job *j, const cJSON *status)
 {
     const int64_t before_ms = j->progress.time_ms;
 
-    jobprogress_decode(json_find(status, (const char *[]){"progress", NULL}), &j->progress);
+    jobprogress_decode(json_child(status, "progress"), &j->progress);
     if (!j->progress.time_ms || j->progress.time_ms == before_ms || !isfinite(j->progress.loss))
         return;
     if (j->n_losses == BOARD_LOSSES) {
@@ -99,8 +99,8 @@ static void take_progress(struct board_job *j, const cJSON *status)
 
 struct board_job *board_put(struct board *b, const cJSON *object)
 {
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
-    const cJSON *status = json_find(object, (const char *[]){"status", NULL});
+    const cJSON *meta = json_child(object, "metadata");
+    const cJSON *status = json_child(object, "status");
     const char *ns = json_str(meta, "namespace"), *name = json_str(meta, "name"),
                *uid = json_str(meta, "uid");
     struct board_job *j = entry(b, ns, name, BOARD_JOBS_MAX);
@@ -129,7 +129,7 @@ struct board_job *board_put(struct board *b, const cJSON *object)
 
 void board_event(struct board *b, const cJSON *event)
 {
-    const cJSON *about = json_find(event, (const char *[]){"involvedObject", NULL});
+    const cJSON *about = json_child(event, "involvedObject");
     const char *kind = json_str(about, "kind"), *uid = json_str(about, "uid");
     const char *reason = json_str(event, "reason"), *message = json_str(event, "message");
     const char *type = json_str(event, "type");

@@ -37,11 +37,11 @@ static cJSON *with_time(cJSON *o, int64_t now_ms)
 
 static cJSON *content(const struct board_job *j, const cJSON *object)
 {
-    const cJSON *status = json_find(object, (const char *[]){"status", NULL});
-    const cJSON *failure = json_find(status, (const char *[]){"lastFailure", NULL});
+    const cJSON *status = json_child(object, "status");
+    const cJSON *failure = json_child(status, "lastFailure");
     cJSON *o = cJSON_CreateObject(), *progress = jobprogress_encode(&j->progress);
 
-    copy(o, json_find(object, (const char *[]){"metadata", NULL}), METADATA);
+    copy(o, json_child(object, "metadata"), METADATA);
     copy(o, status, STATUS);
     if (progress)
         cJSON_AddItemToObject(o, "progress", progress);

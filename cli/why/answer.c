@@ -90,29 +90,27 @@ static void healthy(struct answer *w, const struct why_facts *f, struct arena *a
 
 /* ---- find PodDisruptionBudgets that read the number of a job's pods from /scale and get 0 */
 
-static const cJSON *member(const cJSON *object, const char *first, const char *second)
-{
-    return json_find(object, (const char *[]){first, second, NULL});
-}
-
 /* Whether all labels are the pod's; a selector of none selects every pod. */
 static bool selects(const cJSON *selector, const cJSON *pod)
 {
     const cJSON *want;
 
-    cJSON_ArrayForEach(want, member(selector, "matchLabels", NULL))
+    cJSON_ArrayForEach(want, json_child(selector, "matchLabels"))
     {
-        if (!same_text(cJSON_GetStringValue(want), json_str(member(pod, "metadata", "labels"), want->string)))
+        if (!same_text(cJSON_GetStringValue(want),
+                       json_str(json_child(json_child(pod, "metadata"), "labels"), want->string)))
             return false;
     }
     /* What an expression selects is not judged here. */
-    return selector && !cJSON_GetArraySize(member(selector, "matchExpressions", NULL));
+    return selector && !cJSON_GetArraySize(json_child(selector, "matchExpressions"));
 }
 
 /* A number in minAvailable is compared with the pods there are; all else is a part of those that should be. */
 static bool asks_scale(const cJSON *budget)
 {
-    return member(budget, "spec", "maxUnavailable") || cJSON_IsString(member(budget, "spec", "minAvailable"));
+    const cJSON *spec = json_child(budget, "spec");
+
+    return json_child(spec, "maxUnavailable") || cJSON_IsString(json_child(spec, "minAvailable"));
 }
 
 /* The name of one that lets no node with a pod of the job be drained, since it finds no pod that it should count. NULL: there is none. */
@@ -122,12 +120,12 @@ static const char *budget_of_none(const struct why_facts *f)
 
     cJSON_ArrayForEach(budget, f->budgets)
     {
-        const cJSON *status = member(budget, "status", NULL);
+        const cJSON *status = json_child(budget, "status");
         cJSON_ArrayForEach(pod, f->pods)
         {
             if (json_i64(status, "expectedPods", -1) == 0 &&
                 json_i64(status, "disruptionsAllowed", -1) == 0 && asks_scale(budget) &&
-                selects(member(budget, "spec", "selector"), pod))
+                selects(json_child(json_child(budget, "spec"), "selector"), pod))
                 return json_meta(budget, "name");
         }
     }
@@ -146,7 +144,7 @@ static const cJSON *template_container(const struct trainjob *job, const char *p
         if (pod && !strncmp(pod, job->name, len) && pod[len] == '-' &&
             !strncmp(pod + len + 1, r->type, type_len) && pod[len + 1 + type_len] == '-' &&
             !strchr(pod + len + 2 + type_len, '-'))
-            return trainjob_training_container(json_find(r->template, (const char *[]){"spec", NULL}));
+            return trainjob_training_container(json_child(r->template, "spec"));
     }
     return NULL;
 }
@@ -225,8 +223,8 @@ static void add_template_note(struct answer *w, const struct why_facts *f, struc
 
     cJSON_ArrayForEach(pod, f->pods)
     {
-        const cJSON *meta = json_find(pod, (const char *[]){"metadata", NULL});
-        const char *hash = json_str(json_find(meta, (const char *[]){"labels", NULL}), LABEL_TEMPLATE_HASH);
+        const cJSON *meta = json_child(pod, "metadata");
+        const char *hash = json_str(json_child(meta, "labels"), LABEL_TEMPLATE_HASH);
         other |=
             hash && strcmp(hash, f->job->spec.hash) != 0 && !strcmp(api_controller_uid(meta), f->job->uid);
     }

@@ -121,7 +121,7 @@ static void read_nodes(struct collected *g)
 
     cJSON_ArrayForEach(object, g->facts.pods)
     {
-        const char *node = json_str(json_find(object, (const char *[]){"spec", NULL}), "nodeName");
+        const char *node = json_str(json_child(object, "spec"), "nodeName");
         bool suspect = json_meta(object, "deletionTimestamp");
         cJSON_ArrayForEach(c, json_find(object, CONDITIONS))
         {
@@ -145,10 +145,9 @@ static void read_claims(struct collected *g, const cJSON *pod)
 
     cJSON_ArrayForEach(volume, json_find(pod, (const char *[]){"spec", "volumes", NULL}))
     {
-        const char *name =
-            json_str(json_find(volume, (const char *[]){"persistentVolumeClaim", NULL}), "claimName");
+        const char *name = json_str(json_child(volume, "persistentVolumeClaim"), "claimName");
         const char *own = json_str(volume, "name");
-        if (own && pod_name && json_find(volume, (const char *[]){"ephemeral", NULL})) {
+        if (own && pod_name && json_child(volume, "ephemeral")) {
             snprintf(claim_name, sizeof(claim_name), "%.*s-%.*s", DECODE_NAME_BYTES, pod_name,
                      DECODE_NAME_BYTES, own);
             name = claim_name;
@@ -158,7 +157,7 @@ static void read_claims(struct collected *g, const cJSON *pod)
     }
     cJSON_ArrayForEach(claim, g->facts.claims)
     {
-        const char *phase = json_str(json_find(claim, (const char *[]){"status", NULL}), "phase");
+        const char *phase = json_str(json_child(claim, "status"), "phase");
         const char *name = json_meta(claim, "name");
         if (name && phase && strcmp(phase, "Bound") != 0 && !events_of(g, name))
             return;
@@ -181,7 +180,7 @@ static const cJSON *pod_in_question(const struct collected *g, const struct find
         return named;
     cJSON_ArrayForEach(object, g->facts.pods)
     {
-        const char *phase = json_str(json_find(object, (const char *[]){"status", NULL}), "phase");
+        const char *phase = json_str(json_child(object, "status"), "phase");
         if (phase && !strcmp(phase, "Pending"))
             return object;
     }
@@ -223,7 +222,7 @@ static void read_place(struct collected *g)
     if (!r.name || g->job->status.start_ms || jobstatus_finished(&g->job->status) ||
         session_call(g->session, &r, &g->pending, &ignored) < 0)
         return;
-    cJSON_ArrayForEach(item, json_find(g->pending, (const char *[]){"items", NULL}))
+    cJSON_ArrayForEach(item, json_child(g->pending, "items"))
     {
         cJSON_ArrayForEach(owner, json_find(item, (const char *[]){"metadata", "ownerReferences", NULL}))
         {

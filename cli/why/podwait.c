@@ -11,7 +11,7 @@ enum { EVENTS_SHOWN = 8 };
 /* What an event is about; of a pod: not an earlier one of its name. */
 static bool is_about(const cJSON *event, const char *kind, const char *name, const char *uid)
 {
-    const cJSON *object = json_find(event, (const char *[]){"involvedObject", NULL});
+    const cJSON *object = json_child(event, "involvedObject");
     const char *which = json_str(object, "uid");
 
     return same_text(json_str(object, "kind"), kind) && name && same_text(json_str(object, "name"), name) &&
@@ -21,7 +21,7 @@ static bool is_about(const cJSON *event, const char *kind, const char *name, con
 /* Whether it is about this container, or does not say about which. */
 static bool names_container(const cJSON *event, const char *container)
 {
-    const char *field = json_str(json_find(event, (const char *[]){"involvedObject", NULL}), "fieldPath");
+    const char *field = json_str(json_child(event, "involvedObject"), "fieldPath");
     const char *at = field ? strchr(field, '{') : NULL;
     const size_t len = strlen(container);
 
@@ -162,8 +162,8 @@ static const char *unbound_claims(const struct why_facts *f, struct arena *a)
     cJSON_ArrayForEach(claim, f->claims)
     {
         const char *name = json_meta(claim, "name"), *message = NULL;
-        const char *phase = json_str(json_find(claim, (const char *[]){"status", NULL}), "phase");
-        const char *class = json_str(json_find(claim, (const char *[]){"spec", NULL}), "storageClassName");
+        const char *phase = json_str(json_child(claim, "status"), "phase");
+        const char *class = json_str(json_child(claim, "spec"), "storageClassName");
         if (!name || same_text(phase, "Bound"))
             continue;
         cJSON_ArrayForEach(e, f->events) if (is_about(e, "PersistentVolumeClaim", name, NULL)) message =

@@ -165,7 +165,7 @@ static void add_events(struct lines *l, const struct why_facts *f)
     cJSON_ArrayForEach(e, f->events)
     {
         const char *reason = json_str(e, "reason"), *message = json_str(e, "message");
-        const char *name = json_str(json_find(e, (const char *[]){"involvedObject", NULL}), "name");
+        const char *name = json_str(json_child(e, "involvedObject"), "name");
         lines_wrapped(l, "Event:    ",
                       arena_printf(l->a, "%s: %s: %s", name ? name : "-", reason ? reason : "-",
                                    message ? message : ""),

@@ -73,7 +73,7 @@ static cJSON *pod_json(const struct why_facts *f, const struct yaml_tree *causes
     const struct finding g = finding_of_pod(&of_pod, pod, object, a);
     put_text(o, "name", pod->name);
     put_text(o, "node", pod->node);
-    put_text(o, "phase", json_str(json_find(object, (const char *[]){"status", NULL}), "phase"));
+    put_text(o, "phase", json_str(json_child(object, "status"), "phase"));
     put_known(o, "attempt", pod->attempt, pod->attempt >= 0);
     if (g.kind != WHY_HEALTHY)
         cJSON_AddItemToObject(o, "cause", cause_json(causes, &g, a));
@@ -97,7 +97,7 @@ static void put_pods(cJSON *o, const struct why_facts *f, const struct yaml_tree
 
 static void put_failures(cJSON *o, const cJSON *status)
 {
-    const cJSON *failures = json_find(status, (const char *[]){"failures", NULL}), *failure;
+    const cJSON *failures = json_child(status, "failures"), *failure;
     cJSON *list = cJSON_GetArraySize(failures) ? cJSON_AddArrayToObject(o, "failures") : NULL;
 
     cJSON_ArrayForEach(failure, failures) cJSON_InsertItemInArray(list, 0, record_failure(failure));

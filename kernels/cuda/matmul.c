@@ -107,6 +107,15 @@ static bool choose(const struct matmul *m, struct plan *p, const struct plan_key
     return !p->none;
 }
 
+/* Choose again, without the extra. false: there was none, or cuBLAS has nothing for the rest either. */
+static bool choose_apart(const struct matmul *m, struct plan *p, const char *why,
+                         const struct product *product)
+{
+    const struct plan_key key = p->key;
+
+    return key.extra && !p->apart && choose(m, p, &key, why, product);
+}
+
 static struct plan *plan_of(struct matmul *m, const struct plan_key *key, const struct product *product)
 {
     int i = 0;
@@ -118,23 +127,11 @@ static struct plan *plan_of(struct matmul *m, const struct plan_key *key, const 
         return p;
     if (m->plans < PLANS_MAX)
         m->plans++;
-    if (!choose(m, p, key, apart_of(key), product) && key->extra && !p->apart)
-        (void)choose(m, p, key, "no algorithm", product);
+    if (!choose(m, p, key, apart_of(key), product))
+        (void)choose_apart(m, p, "no algorithm", product);
     if (m->prints)
         plan_print(&m->maker, p);
     return p;
-}
-
-/* After cuBLAS has refused a plan: whether there is another one, without the extra. */
-static bool goes_on_apart(const struct matmul *m, struct plan *p, const struct product *product)
-{
-    const struct plan_key key = p->key;
-
-    if (!key.extra || p->apart || !choose(m, p, &key, "refused", product))
-        return false;
-    if (m->prints)
-        plan_print(&m->maker, p);
-    return true;
 }
 
 static bool bf16_rows_aligned(const void *p, int ld)
@@ -157,8 +154,11 @@ bool matmul_run(struct cuda *c, struct product *p)
         return false;
     struct plan_key key = plan_key_of(p);
     struct plan *plan = plan_of(c->matmul, &key, p);
-    while (!plan->none && !run_plan(c, plan, p))
-        plan->none = !goes_on_apart(c->matmul, plan, p);
+    while (!plan->none && !run_plan(c, plan, p)) {
+        plan->none = !choose_apart(c->matmul, plan, "refused", p);
+        if (!plan->none && c->matmul->prints)
+            plan_print(&c->matmul->maker, plan);
+    }
     if (plan->none)
         return false;
     if (!plan->apart)

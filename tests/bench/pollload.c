@@ -126,7 +126,7 @@ static bool put_job(struct fake_apiserver *api, const char *ns, const char *name
     if (!fake_put(api, path, text))
         return false;
     cleanup_json cJSON *job = fake_json(api, path);
-    const char *uid = json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid");
+    const char *uid = json_meta(job, "uid");
     snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s-node-0", ns, name);
     snprintf(text, sizeof(text),
              "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s-node-"

@@ -128,7 +128,7 @@ void conn_start_watch(struct conn *c, const struct route *r)
 
 static bool wanted(const struct conn *c, const cJSON *object)
 {
-    const char *ns = json_str(json_find(object, (const char *[]){"metadata", NULL}), "namespace");
+    const char *ns = json_meta(object, "namespace");
 
     if (!object || (c->route.ns[0] && (!ns || strcmp(ns, c->route.ns) != 0)))
         return false;

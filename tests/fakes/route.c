@@ -145,8 +145,8 @@ static bool field_fits(char *req, const cJSON *object)
 
 bool world_matches(const struct route *r, const cJSON *object)
 {
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
-    const cJSON *labels = json_find(meta, (const char *[]){"labels", NULL});
+    const cJSON *meta = json_child(object, "metadata");
+    const cJSON *labels = json_child(meta, "labels");
     char text[1024];
     char *rest = text;
 

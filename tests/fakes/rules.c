@@ -34,7 +34,7 @@ struct watchman {
 
 static const cJSON *meta_of(const cJSON *object)
 {
-    return json_find(object, (const char *[]){"metadata", NULL});
+    return json_child(object, "metadata");
 }
 
 static void copy(char *to, size_t size, const char *text)
@@ -123,8 +123,7 @@ static int64_t restarts_of(const cJSON *status)
     const cJSON *task;
     int64_t sum = 0;
 
-    cJSON_ArrayForEach(task, json_find(status, (const char *[]){"tasks", NULL})) sum +=
-        json_i64(task, "restartCount", 0);
+    cJSON_ArrayForEach(task, json_child(status, "tasks")) sum += json_i64(task, "restartCount", 0);
     return sum;
 }
 
@@ -147,7 +146,7 @@ static bool is_true(const cJSON *status, const char *type)
 {
     const cJSON *c;
 
-    cJSON_ArrayForEach(c, json_find(status, (const char *[]){"conditions", NULL}))
+    cJSON_ArrayForEach(c, json_child(status, "conditions"))
     {
         const char *t = json_str(c, "type");
         const char *v = json_str(c, "status");
@@ -174,7 +173,7 @@ static const char *see_end(struct job *j, const cJSON *status)
 static const char *see_job(struct watchman *w, const struct fake_change *c)
 {
     struct job *j = job_of(w, json_str(meta_of(c->object), "uid"));
-    const cJSON *status = json_find(c->object, (const char *[]){"status", NULL});
+    const cJSON *status = json_child(c->object, "status");
 
     j->gone = c->type == '-';
     if (j->gone || (w->leave_out & FAKE_RULES_NO_COUNTERS))

@@ -16,11 +16,6 @@ struct state {
     struct plan_input in;
 };
 
-static const cJSON *get(const cJSON *o, const char *key)
-{
-    return json_find(o, (const char *[]){key, NULL});
-}
-
 /* As the snapshot of a cache has it: the job's own, and neither name nor UID twice. */
 static bool belongs(const struct state *s, const struct pod *pod)
 {
@@ -36,7 +31,7 @@ static bool belongs(const struct state *s, const struct pod *pod)
 static void read_progress(struct plan_progress *p, const cJSON *doc)
 {
     cleanup_arena struct arena a = {0};
-    const cJSON *answer = get(doc, "progress");
+    const cJSON *answer = json_child(doc, "progress");
     const char *uid = json_str(answer, "job");
     int64_t attempt = json_i64(answer, "attempt", 0);
 
@@ -51,7 +46,7 @@ static void read_state(struct state *s, const cJSON *doc)
     const cJSON *m;
     struct err err;
 
-    cJSON_ArrayForEach(m, get(doc, "pods"))
+    cJSON_ArrayForEach(m, json_child(doc, "pods"))
     {
         struct pod *pod = s->in.n_pods < PODS_MAX ? pod_decode(m, NULL, &err) : NULL;
         if (pod && belongs(s, pod))
@@ -60,7 +55,7 @@ static void read_state(struct state *s, const cJSON *doc)
             free(pod);
     }
     s->in.job = s->job;
-    s->in.status_first = cJSON_IsTrue(get(doc, "lost"));
+    s->in.status_first = cJSON_IsTrue(json_child(doc, "lost"));
     s->in.pods = (const struct pod *const *)s->pods;
     s->in.now_ms = INT64_C(1767225600000) + json_i64(doc, "now", 0) % INT64_C(1000000000000);
     read_progress(&s->progress, doc);
@@ -84,8 +79,8 @@ static void check_create(const struct state *s, const struct plan *plan, int at)
     struct err err;
 
     cleanup_json cJSON *body = json_parse(act->body, strlen(act->body), &err);
-    MUST(body && strcmp(json_str(get(body, "metadata"), "name"), act->name) == 0);
-    MUST(strcmp(api_controller_uid(get(body, "metadata")), s->job->uid) == 0);
+    MUST(body && strcmp(json_str(json_child(body, "metadata"), "name"), act->name) == 0);
+    MUST(strcmp(api_controller_uid(json_child(body, "metadata")), s->job->uid) == 0);
     MUST(!s->job->spec_error);
     for (int i = 0; i < at; i++) {
         const struct action *other = &plan->actions[i];
@@ -104,8 +99,9 @@ static void check_action(const struct state *s, const struct plan *plan, int at)
     switch (act->kind) {
     case ACTION_STATUS: {
         cleanup_json cJSON *body = json_parse(act->body, strlen(act->body), &err);
-        MUST(at == 0 && get(body, "status"));
-        MUST(strcmp(json_str(get(body, "metadata"), "resourceVersion"), s->job->resource_version) == 0);
+        MUST(at == 0 && json_child(body, "status"));
+        MUST(strcmp(json_str(json_child(body, "metadata"), "resourceVersion"), s->job->resource_version) ==
+             0);
         break;
     }
     case ACTION_EVENT:
@@ -157,7 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err;
     cleanup_json cJSON *doc = size < 100000 ? json_parse((const char *)data, size, &err) : NULL;
 
-    s.job = trainjob_decode(cJSON_Duplicate(get(doc, "job"), true), &err);
+    s.job = trainjob_decode(cJSON_Duplicate(json_child(doc, "job"), true), &err);
     if (!s.job)
         return 0;
     read_state(&s, doc);

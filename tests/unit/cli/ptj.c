@@ -121,8 +121,7 @@ void ptj_put_pod(struct ptj *p, int index, int attempt, const char *spec, const 
             "\"batch.tensorstack.dev/training-container\":\"main\"},\"ownerReferences\":[{\"apiVersion\":"
             "\"batch.tensorstack.dev/v1beta1\",\"kind\":\"PyTorchTrainingJob\",\"name\":\"j\",\"uid\":\"%s\","
             "\"controller\":true}]},\"spec\":%s,\"status\":%s}",
-            index, index, attempt, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"), spec,
-            status) > 0);
+            index, index, attempt, json_meta(job, "uid"), spec, status) > 0);
     assert_true(fake_put(p->server, at, text));
 }
 

@@ -85,7 +85,7 @@ static int compare_pod(const struct trainjob *job, const struct action *act, int
     struct err err = {0};
     struct localpod pod;
     cleanup_json cJSON *body = json_parse(act->body, strlen(act->body), &err);
-    const cJSON *container = trainjob_training_container(json_find(body, (const char *[]){"spec", NULL}));
+    const cJSON *container = trainjob_training_container(json_child(body, "spec"));
     const char *master =
         arena_printf(&a, "%s-%s-0.%s-rdzv", job->name, job->spec.replica_specs[0].type, job->name);
 

@@ -272,7 +272,7 @@ static void test_follow(void **state)
     struct ptj *p = *state;
     const pid_t pid = submit_and_follow(p);
     cJSON *job = fake_json(p->server, PTJ_JOBS "/j");
-    char *spec = cJSON_PrintUnformatted(json_find(job, (const char *[]){"spec", NULL}));
+    char *spec = cJSON_PrintUnformatted(json_child(job, "spec"));
 
     fake_pod_log_ends(p->server, PODS "/j-node-0");
     ptj_put_pod(p, 0, 0, "{\"containers\":[{\"name\":\"main\"}]}",
@@ -451,12 +451,11 @@ static void test_creates(void **state)
     cJSON *code = fake_nth_json(p->server, CONFIGMAPS, 0);
     const cJSON *map = json_find(job, (const char *[]){"spec", "replicaSpecs", NULL})->child;
     map = json_find(map, (const char *[]){"template", "spec", "volumes", NULL})->child;
-    assert_string_equal(json_str(json_find(map, (const char *[]){"configMap", NULL}), "name"),
-                        json_str(json_find(code, (const char *[]){"metadata", NULL}), "name"));
+    assert_string_equal(json_str(json_child(map, "configMap"), "name"), json_meta(code, "name"));
     const cJSON *owner = json_find(code, (const char *[]){"metadata", "ownerReferences", NULL})->child;
     assert_string_equal(json_str(owner, "uid"), json_find(job, UID)->valuestring);
     assert_string_equal(json_str(owner, "kind"), "PyTorchTrainingJob");
-    assert_true(cJSON_IsTrue(json_find(code, (const char *[]){"immutable", NULL})));
+    assert_true(cJSON_IsTrue(json_child(code, "immutable")));
     assert_true(cJSON_IsFalse(json_find(job, (const char *[]){"spec", "suspend", NULL})));
     cJSON_Delete(job);
     cJSON_Delete(code);

@@ -22,7 +22,7 @@ struct watch {
 static int decode(const cJSON *pod, const struct err *unreadable, struct kube_store_entry *ret,
                   struct err *err)
 {
-    const char *phase = json_str(json_find(pod, (const char *[]){"status", NULL}), "phase");
+    const char *phase = json_str(json_child(pod, "status"), "phase");
 
     if (unreadable)
         return -1;

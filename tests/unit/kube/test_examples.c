@@ -46,7 +46,7 @@ static void until_count(struct run *r, const char *ns, const char *count)
     snprintf(path, sizeof(path), "/api/v1/namespaces/%s/configmaps/pod-count", ns);
     for (int i = 0; i < 6000; i++) {
         cleanup_json cJSON *map = fake_json(r->server, path);
-        const char *got = json_str(json_find(map, (const char *[]){"data", NULL}), "count");
+        const char *got = json_str(json_child(map, "data"), "count");
         if (got && strcmp(got, count) == 0)
             return;
         assert_int_equal(waitpid(r->pid, NULL, WNOHANG), 0); /* it still runs */

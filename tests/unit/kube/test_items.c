@@ -18,7 +18,7 @@ static int on_item(void *ctx, struct sv item, struct skim *over, struct err *err
 {
     struct seen *s = ctx;
     const cJSON *tree = over ? over->tree : NULL;
-    const char *name = json_str(json_find(tree, (const char *[]){"metadata", NULL}), "name");
+    const char *name = json_meta(tree, "name");
     const char *type = json_str(tree, "type");
 
     (void)err;

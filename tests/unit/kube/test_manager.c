@@ -170,7 +170,7 @@ static int last_of(struct lab *l, const char *method, const char *part)
 static bool lease_is_free(struct lab *l)
 {
     cleanup_json cJSON *lease = fake_json(l->server, LEASE);
-    const char *holder = json_str(json_find(lease, (const char *[]){"spec", NULL}), "holderIdentity");
+    const char *holder = json_str(json_child(lease, "spec"), "holderIdentity");
 
     return !holder || !holder[0];
 }

@@ -312,11 +312,10 @@ static void test_what_is_skimmed(void **ctx)
         skim_feed(&s, (struct sv){text.data, text.len});
         assert_true(skim_complete(&s));
         cleanup_json cJSON *o = skim_take(&s);
-        const cJSON *meta = json_find(o, (const char *[]){"metadata", NULL});
-        const char *owner = json_str(
-            cJSON_GetArrayItem(json_find(meta, (const char *[]){"ownerReferences", NULL}), 0), "uid");
+        const cJSON *meta = json_child(o, "metadata");
+        const char *owner = json_str(cJSON_GetArrayItem(json_child(meta, "ownerReferences"), 0), "uid");
         const char *deletion = json_str(meta, "deletionTimestamp");
-        const char *manager = json_str(json_find(o, (const char *[]){"spec", NULL}), "managedBy");
+        const char *manager = json_str(json_child(o, "spec"), "managedBy");
         if (!manager)
             manager = json_str(json_find(o, (const char *[]){"spec", "runPolicy", NULL}), "managedBy");
         assert_string_equal(owner ? owner : "", ROWS[i].owner);

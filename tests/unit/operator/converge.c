@@ -76,7 +76,7 @@ static bool finished(struct lab *l)
                    fake_count(l->server, LAB_DEPLOYMENTS) +
                    (l->queues.runs ? fake_count(l->server, LAB_WORKLOADS) : 0) ==
                0;
-    return json_str(json_find(job, (const char *[]){"status", NULL}), "completionTime") != NULL;
+    return json_str(json_child(job, "status"), "completionTime") != NULL;
 }
 
 static void on_drained(void *ctx)
@@ -145,7 +145,7 @@ static void heal(struct story *st)
 {
     struct lab *l = &st->lab;
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    cleanup_free char *status = cJSON_PrintUnformatted(json_find(job, (const char *[]){"status", NULL}));
+    cleanup_free char *status = cJSON_PrintUnformatted(json_child(job, "status"));
 
     st->heal_ms = 0;
     st->asked = asked(l) - st->asked;

@@ -60,7 +60,7 @@ int lab_one_pending(int attempt, int index)
 static struct lab_pod *known_pod(struct lab *l, const cJSON *meta)
 {
     const char *uid = json_str(meta, "uid");
-    const cJSON *labels = json_find(meta, (const char *[]){"labels", NULL});
+    const cJSON *labels = json_child(meta, "labels");
     const char *attempt = json_str(labels, LABEL_ATTEMPT);
     const char *index = json_str(labels, LABEL_INDEX);
     const char *restart = json_str(labels, LABEL_RESTART);
@@ -127,7 +127,7 @@ static bool ends(const struct lab *l, const struct lab_pod *p, int fate)
 static void kubelet_pod(struct lab *l, const cJSON *object)
 {
     static const char *const DEADLINE[] = {"spec", "activeDeadlineSeconds", NULL};
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(object, "metadata");
     struct lab_pod *p = known_pod(l, meta);
     char path[160];
     int fate = l->script(p->attempt + p->restart, p->index);
@@ -167,8 +167,8 @@ static void each(struct lab *l, const char *collection, void (*visit)(struct lab
 static void collect(struct lab *l, const cJSON *object)
 {
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
-    const cJSON *job_meta = json_find(job, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_child(object, "metadata");
+    const cJSON *job_meta = json_child(job, "metadata");
     const char *uid = json_str(job_meta, "uid");
     const char *kind = json_str(object, "kind");
     char path[256];

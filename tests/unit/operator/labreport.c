@@ -11,7 +11,7 @@
 bool lab_status_is(struct lab *l, const char *path, const char *key, const char *want)
 {
     cleanup_json cJSON *job = lab_get(l, path);
-    const char *have = json_str(json_find(job, (const char *[]){"status", NULL}), key);
+    const char *have = json_str(json_child(job, "status"), key);
 
     return want ? have && strcmp(have, want) == 0 : !have;
 }
@@ -20,7 +20,7 @@ int64_t lab_status_number(struct lab *l, const char *key)
 {
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
 
-    return json_i64(json_find(job, (const char *[]){"status", NULL}), key, 0);
+    return json_i64(json_child(job, "status"), key, 0);
 }
 
 int lab_events(struct lab *l, const char *reason, const char *text)
@@ -38,16 +38,15 @@ int lab_events(struct lab *l, const char *reason, const char *text)
 void lab_summary(struct lab *l, char *out, size_t size)
 {
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    const cJSON *status = json_find(job, (const char *[]){"status", NULL});
-    const cJSON *task = cJSON_GetArrayItem(json_find(status, (const char *[]){"tasks", NULL}), 0);
+    const cJSON *status = json_child(job, "status");
+    const cJSON *task = cJSON_GetArrayItem(json_child(status, "tasks"), 0);
     const char *phase = json_str(status, "phase");
 
-    snprintf(out, size, "%s attempt=%lld backoff=%lld disruptions=%lld failures=%d restarts=%lld",
-             phase ? phase : "-", (long long)json_i64(status, "attempt", -1),
-             (long long)json_i64(status, "backoffCount", -1),
-             (long long)json_i64(status, "disruptionCount", -1),
-             cJSON_GetArraySize(json_find(status, (const char *[]){"failures", NULL})),
-             (long long)json_i64(task, "restartCount", -1));
+    snprintf(
+        out, size, "%s attempt=%lld backoff=%lld disruptions=%lld failures=%d restarts=%lld",
+        phase ? phase : "-", (long long)json_i64(status, "attempt", -1),
+        (long long)json_i64(status, "backoffCount", -1), (long long)json_i64(status, "disruptionCount", -1),
+        cJSON_GetArraySize(json_child(status, "failures")), (long long)json_i64(task, "restartCount", -1));
 }
 
 void lab_explain(struct lab *l)
@@ -103,7 +102,7 @@ void lab_pod_history(struct lab *l, char *out, size_t size)
         if (c.type != '+' || strcmp(c.kind, "Pod") != 0)
             continue;
         assert_true(n < HISTORY_MAX);
-        const char *name = json_str(json_find(c.object, (const char *[]){"metadata", NULL}), "name");
+        const char *name = json_meta(c.object, "name");
         int restart = number_label(c.object, LABEL_RESTART);
         int used = snprintf(names[n], NAME_BYTES, "%s/%d", name, number_label(c.object, LABEL_ATTEMPT));
         if (restart)
@@ -122,7 +121,7 @@ void lab_ending(struct lab *l, bool history, char *out, size_t size)
     struct tally services = tally_of(l, "Service");
     struct tally deployments = tally_of(l, "Deployment");
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    const char *reason = json_str(json_find(job, (const char *[]){"status", NULL}), "reason");
+    const char *reason = json_str(json_child(job, "status"), "reason");
     char summary[256];
     char names[512];
 

@@ -38,7 +38,7 @@ static void meddle(void **state)
         edit(&l, row->edits[i].path, row->edits[i].what);
     lab_pass_ms(&l, WAIT_MS);
     cleanup_json cJSON *job = lab_get(&l, LAB_JOB);
-    const char *reason = json_str(json_find(job, (const char *[]){"status", NULL}), "reason");
+    const char *reason = json_str(json_child(job, "status"), "reason");
     lab_summary(&l, summary, sizeof(summary));
     snprintf(got, sizeof(got), "%s, %s", reason ? reason : "-", summary);
     lab_pod_history(&l, pods, sizeof(pods));

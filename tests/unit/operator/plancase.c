@@ -13,11 +13,6 @@
 
 #define DEFAULT_NOW "2026-01-01T00:10:00Z"
 
-static const cJSON *get(const cJSON *o, const char *key)
-{
-    return json_find(o, (const char *[]){key, NULL});
-}
-
 static cJSON *sub(cJSON *o, const char *key)
 {
     cJSON *m = cJSON_GetObjectItemCaseSensitive(o, key);
@@ -49,7 +44,7 @@ static int merge_conditions(cJSON *status, const cJSON *list, struct err *err)
         if (!type)
             return err_set(err, ERR_INVALID, "status.conditions: expected a type");
         cJSON *old = of_type(have, type);
-        if (get(c, "gone"))
+        if (json_child(c, "gone"))
             cJSON_Delete(cJSON_DetachItemViaPointer(have, old));
         else if (old)
             cJSON_ReplaceItemViaPointer(have, old, cJSON_Duplicate(c, true));
@@ -66,8 +61,8 @@ static int merge_job(cJSON *job, const cJSON *patch, struct err *err)
     cleanup_json cJSON *copy = cJSON_CreateObject();
 
     for (size_t i = 0; i < ARRAY_LEN(MEMBERS); i++)
-        if (get(patch, MEMBERS[i]))
-            cJSON_AddItemToObject(copy, MEMBERS[i], cJSON_Duplicate(get(patch, MEMBERS[i]), true));
+        if (json_child(patch, MEMBERS[i]))
+            cJSON_AddItemToObject(copy, MEMBERS[i], cJSON_Duplicate(json_child(patch, MEMBERS[i]), true));
     cleanup_json cJSON *conditions = cJSON_DetachItemFromObjectCaseSensitive(
         cJSON_GetObjectItemCaseSensitive(copy, "status"), "conditions");
     yamldoc_merge(job, copy);
@@ -79,12 +74,12 @@ static int merge_bases(const struct plancases *c, const cJSON *doc, cJSON *job, 
 {
     const cJSON *base;
 
-    cJSON_ArrayForEach(base, get(doc, "base"))
+    cJSON_ArrayForEach(base, json_child(doc, "base"))
     {
         const char *name = base->valuestring ? base->valuestring : "";
-        if (!get(c->bases, name))
+        if (!json_child(c->bases, name))
             return err_set(err, ERR_INVALID, "no base \"%s\" in _base", name);
-        if (merge_job(job, get(c->bases, name), err) < 0)
+        if (merge_job(job, json_child(c->bases, name), err) < 0)
             return -1;
     }
     return merge_job(job, doc, err);
@@ -92,7 +87,7 @@ static int merge_bases(const struct plancases *c, const cJSON *doc, cJSON *job, 
 
 static void default_text(cJSON *o, const char *key, const char *value)
 {
-    if (!get(o, key))
+    if (!json_child(o, key))
         cJSON_AddStringToObject(o, key, value);
 }
 
@@ -106,7 +101,7 @@ static cJSON *whole_job(const struct plancases *c, const cJSON *doc, struct err 
     default_text(meta, "namespace", "ns");
     default_text(meta, "uid", "job-uid");
     default_text(meta, "resourceVersion", "77");
-    if (!get(meta, "generation"))
+    if (!json_child(meta, "generation"))
         cJSON_AddNumberToObject(meta, "generation", 1);
     return TAKE(job);
 }
@@ -145,7 +140,7 @@ static struct child *read_child(const cJSON *brief, const char *name, const char
 static void read_problem(const cJSON *doc, struct plan_problem *p)
 {
     static const char *const KINDS[] = {"none", "conflict", "refused", "invalid", "failed"};
-    const cJSON *brief = get(doc, "problem");
+    const cJSON *brief = json_child(doc, "problem");
     const char *kind = json_str(brief, "kind");
     const char *retry = json_str(brief, "retry");
 
@@ -171,8 +166,8 @@ static int64_t read_time(const cJSON *o, const char *key)
 /* progress: {answer: what the launcher serves, written, slowTold}. It counts as one of the attempt and the job that it names. */
 static void read_progress(const cJSON *doc, struct arena *a, struct plan_progress *ret)
 {
-    const cJSON *brief = get(doc, "progress");
-    const cJSON *answer = get(brief, "answer");
+    const cJSON *brief = json_child(doc, "progress");
+    const cJSON *answer = json_child(brief, "answer");
     const char *text = answer ? json_print(answer, a) : "";
     const char *uid = json_str(answer, "job");
 
@@ -190,18 +185,18 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
     struct plan_input *in = &i->in;
 
     in->job = job;
-    in->status_first = cJSON_IsTrue(get(doc, "lost"));
+    in->status_first = cJSON_IsTrue(json_child(doc, "lost"));
     in->unreadable = json_str(doc, "unreadable");
     in->tensorboard_image =
-        cJSON_IsFalse(get(doc, "tensorboard")) ? NULL : "docker.io/torchkeeper/tensorboard:test";
+        cJSON_IsFalse(json_child(doc, "tensorboard")) ? NULL : "docker.io/torchkeeper/tensorboard:test";
     in->launcher_image = "docker.io/torchkeeper/launcher:test";
     (void)clock_parse_rfc3339(now ? now : DEFAULT_NOW, &in->now_ms);
     in->tb_unseen_for_ms = json_i64(doc, "tensorboardUnknown", 0) * 1000;
     in->status_written_ms = read_time(doc, "statusWritten");
     read_progress(doc, &i->arena, &i->progress);
     in->progress = &i->progress;
-    i->pods = arena_array(&i->arena, (size_t)cJSON_GetArraySize(get(doc, "pods")), struct pod *);
-    cJSON_ArrayForEach(brief, get(doc, "pods"))
+    i->pods = arena_array(&i->arena, (size_t)cJSON_GetArraySize(json_child(doc, "pods")), struct pod *);
+    cJSON_ArrayForEach(brief, json_child(doc, "pods"))
     {
         cleanup_json cJSON *object = brief_pod(brief, job->name, job->uid, job->spec.hash);
         i->pods[in->n_pods] = pod_decode(object, NULL, err);
@@ -212,11 +207,13 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
     in->pods = (const struct pod *const *)i->pods;
     char *tb = arena_printf(&i->arena, "%s-tensorboard", job->name);
     char *rdzv = arena_printf(&i->arena, "%s-rdzv", job->name);
-    in->service = i->children[0] = read_child(get(doc, "service"), rdzv, job->uid, err);
-    if (get(doc, "tensorboardService"))
-        in->tb_service = i->children[1] = read_child(get(doc, "tensorboardService"), tb, job->uid, err);
-    if (get(doc, "tensorboardDeployment"))
-        in->tb_deployment = i->children[2] = read_child(get(doc, "tensorboardDeployment"), tb, job->uid, err);
+    in->service = i->children[0] = read_child(json_child(doc, "service"), rdzv, job->uid, err);
+    if (json_child(doc, "tensorboardService"))
+        in->tb_service = i->children[1] =
+            read_child(json_child(doc, "tensorboardService"), tb, job->uid, err);
+    if (json_child(doc, "tensorboardDeployment"))
+        in->tb_deployment = i->children[2] =
+            read_child(json_child(doc, "tensorboardDeployment"), tb, job->uid, err);
     read_problem(doc, &in->problem);
     return 0;
 }
@@ -362,7 +359,7 @@ static cJSON *run(const cJSON *job, const cJSON *doc, struct err *err)
         return NULL;
     cleanup_json cJSON *first = first_conditions(now_ms);
     const cJSON *had = json_find(job, CONDITIONS);
-    return plan_document(&plan, now_ms, cJSON_IsTrue(get(doc, "bodies")), had ? had : first);
+    return plan_document(&plan, now_ms, cJSON_IsTrue(json_child(doc, "bodies")), had ? had : first);
 }
 
 /* ---- files */

@@ -16,14 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cJSON *get(const cJSON *o, const char *key)
-{
-    return json_find(o, (const char *[]){key, NULL});
-}
-
 void brief_copy(cJSON *to, const char *key, const cJSON *from, const char *from_key)
 {
-    const cJSON *m = get(from, from_key);
+    const cJSON *m = json_child(from, from_key);
 
     if (m)
         cJSON_AddItemToObject(to, key, cJSON_Duplicate(m, true));
@@ -64,7 +59,7 @@ static cJSON *container_status(const cJSON *brief, const char *name)
     cJSON *state = cJSON_AddObjectToObject(c, "state");
 
     cJSON_AddStringToObject(c, "name", name);
-    if (get(brief, "exit")) {
+    if (json_child(brief, "exit")) {
         cJSON *t = cJSON_AddObjectToObject(state, "terminated");
         brief_copy(t, "exitCode", brief, "exit");
         brief_copy(t, "signal", brief, "signal");
@@ -73,7 +68,7 @@ static cJSON *container_status(const cJSON *brief, const char *name)
         cJSON_AddStringToObject(t, "finishedAt",
                                 json_str(brief, "finished") ? json_str(brief, "finished")
                                                             : "2026-01-01T00:09:58Z");
-    } else if (get(brief, "waiting")) {
+    } else if (json_child(brief, "waiting")) {
         cJSON *w = cJSON_AddObjectToObject(state, "waiting");
         brief_copy(w, "reason", brief, "waiting");
         brief_copy(w, "message", brief, "message");
@@ -93,13 +88,13 @@ static void pod_status(cJSON *pod, const cJSON *brief)
     cJSON *status = cJSON_AddObjectToObject(pod, "status");
     cJSON *conditions = cJSON_AddArrayToObject(status, "conditions");
     const char *phase = json_str(brief, "phase");
-    const cJSON *init = get(brief, "init");
+    const cJSON *init = json_child(brief, "init");
 
     cJSON_AddStringToObject(status, "phase", phase ? phase : "Running");
     brief_copy(status, "reason", brief, "podReason");
     brief_copy(status, "message", brief, "podMessage");
     for (size_t i = 0; i < ARRAY_LEN(CONDITIONS); i++) {
-        if (!get(brief, CONDITIONS[i].from))
+        if (!json_child(brief, CONDITIONS[i].from))
             continue;
         cJSON *c = cJSON_CreateObject();
         cJSON_AddStringToObject(c, "type", CONDITIONS[i].type);
@@ -112,13 +107,13 @@ static void pod_status(cJSON *pod, const cJSON *brief)
     if (init)
         cJSON_AddItemToArray(cJSON_AddArrayToObject(status, "initContainerStatuses"),
                              container_status(init, "prepare"));
-    bool started =
-        get(brief, "exit") || get(brief, "waiting") || (phase ? strcmp(phase, "Running") == 0 : true);
+    bool started = json_child(brief, "exit") || json_child(brief, "waiting") ||
+                   (phase ? strcmp(phase, "Running") == 0 : true);
     if (started)
         cJSON_AddItemToArray(cJSON_AddArrayToObject(status, "containerStatuses"),
                              container_status(brief, "pytorch"));
     const cJSON *name;
-    cJSON_ArrayForEach(name, get(brief, "beside"))
+    cJSON_ArrayForEach(name, json_child(brief, "beside"))
     {
         cJSON *c = cJSON_CreateObject();
         cJSON_AddStringToObject(c, "name", name->valuestring);
@@ -150,6 +145,6 @@ cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const cha
     brief_copy(spec, "activeDeadlineSeconds", brief, "deadline");
     cJSON_AddItemToObject(spec, "containers", jsontext_parse("[{'name':'pytorch'}]"));
     pod_status(pod, brief);
-    yamldoc_merge(pod, get(brief, "also"));
+    yamldoc_merge(pod, json_child(brief, "also"));
     return pod;
 }

@@ -31,7 +31,7 @@ static inline int pods(struct lab *l)
 static inline bool has_reason(struct lab *l, const char *part)
 {
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    const char *reason = json_str(json_find(job, (const char *[]){"status", NULL}), "reason");
+    const char *reason = json_str(json_child(job, "status"), "reason");
 
     return reason && strstr(reason, part);
 }

@@ -110,7 +110,7 @@ static int64_t tensorboards(struct lab *l)
 {
     cleanup_json cJSON *d = lab_get(l, LAB_DEPLOYMENTS "/j-tensorboard");
 
-    return d ? json_i64(json_find(d, (const char *[]){"spec", NULL}), "replicas", -1) : -1;
+    return d ? json_i64(json_child(d, "spec"), "replicas", -1) : -1;
 }
 
 /* While the job runs, its TensorBoard is added, suspended, resumed, and suspended again. */
@@ -188,8 +188,7 @@ static void delete_workload(struct lab *l)
 
     if (!w || !lab_status_is(l, LAB_JOB, "phase", "Running"))
         return;
-    snprintf(path, sizeof(path), LAB_WORKLOADS "/%s",
-             json_str(json_find(w, (const char *[]){"metadata", NULL}), "name"));
+    snprintf(path, sizeof(path), LAB_WORKLOADS "/%s", json_meta(w, "name"));
     assert_true(fake_delete(l->server, path));
     l->step = 1;
 }

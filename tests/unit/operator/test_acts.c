@@ -84,8 +84,7 @@ static bool path_of_workload(struct lab *l, char *path, size_t size)
     cleanup_json cJSON *w = lab_workload(l);
 
     if (w)
-        snprintf(path, size, LAB_WORKLOADS "/%s",
-                 json_str(json_find(w, (const char *[]){"metadata", NULL}), "name"));
+        snprintf(path, size, LAB_WORKLOADS "/%s", json_meta(w, "name"));
     return w != NULL;
 }
 

@@ -83,7 +83,7 @@ static void check_sidecars(int (*script)(int attempt, int index), bool mesh, int
     assert_int_equal(fake_count(l.server, LAB_PODS), pods);
     for (int i = 0; i < pods; i++) {
         cleanup_json cJSON *pod = fake_nth_json(l.server, LAB_PODS, i);
-        assert_string_equal(json_str(json_find(pod, (const char *[]){"status", NULL}), "phase"), "Failed");
+        assert_string_equal(json_str(json_child(pod, "status"), "phase"), "Failed");
     }
     assert_int_equal(lab_events(&l, "SidecarEnded", mesh ? "mesh-proxy" : "shipper"), 2);
     lab_stop(&l);
@@ -150,7 +150,7 @@ static void test_copy_in_another_namespace(void **state)
         "':'0'},'ownerReferences':[{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
         "','uid':'%s','controller':true,'name':'j'}]},'spec':{'containers':[{'name':'pytorch'}]},'status':{'"
         "phase':'Succeeded','containerStatuses':[{'name':'pytorch','state':{'terminated':{'exitCode':0}}}]}}",
-        json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
+        json_meta(job, "uid"));
     uint64_t before = lab_counts(l).passes;
     lab_put(l, "/api/v1/namespaces/other/pods/j-node-0", pod);
     lab_pass_ms(l, 120000);

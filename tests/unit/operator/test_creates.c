@@ -45,7 +45,7 @@ static void endure(const char *path_part, int status, const char *reason, const 
     lab_put(&l, LAB_JOB, JOB);
     lab_until_status(&l, "reason", reason);
     cleanup_json cJSON *job = lab_get(&l, LAB_JOB);
-    cleanup_free char *text = cJSON_PrintUnformatted(json_find(job, (const char *[]){"status", NULL}));
+    cleanup_free char *text = cJSON_PrintUnformatted(json_child(job, "status"));
     assert_non_null(strstr(text, child));
     assert_non_null(strstr(text, "a fault was asked for"));
     int before = fake_log_count(l.server, "POST", path_part);

@@ -136,7 +136,7 @@ static bool is_finished(struct trial *t)
 {
     cleanup_json cJSON *job = lab_get(&t->lab, LAB_JOB);
 
-    return json_str(json_find(job, (const char *[]){"status", NULL}), "completionTime") != NULL;
+    return json_str(json_child(job, "status"), "completionTime") != NULL;
 }
 
 /* Every write but those of the lease was sent by who held it. Returns how many the first one made. */

@@ -126,7 +126,7 @@ static int tensorboards(struct lab *l)
 {
     cleanup_json cJSON *d = lab_get(l, LAB_DEPLOYMENTS "/j-tensorboard");
 
-    return (int)json_i64(json_find(d, (const char *[]){"spec", NULL}), "replicas", -1);
+    return (int)json_i64(json_child(d, "spec"), "replicas", -1);
 }
 
 static bool shows_logs(struct lab *l)
@@ -244,8 +244,7 @@ static void never_again(enum fake_fault fault, bool has_status)
     for (int i = fake_count(l.server, LAB_PODS); i > 0; i--) {
         cleanup_json cJSON *pod = fake_nth_json(l.server, LAB_PODS, 0);
         char path[160];
-        snprintf(path, sizeof(path), LAB_PODS "/%s",
-                 json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name"));
+        snprintf(path, sizeof(path), LAB_PODS "/%s", json_meta(pod, "name"));
         assert_true(fake_remove(l.server, path));
     }
     lab_pass_ms(&l, 150000);

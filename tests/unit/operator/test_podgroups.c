@@ -114,7 +114,7 @@ static void test_lost_answers(void **state)
         run_to(l, TORCHRUN("2"), "Succeeded");
         lab_until(l, has_none);
         cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-        assert_int_equal(json_i64(json_find(job, (const char *[]){"status", NULL}), "restarts", -1), 0);
+        assert_int_equal(json_i64(json_child(job, "status"), "restarts", -1), 0);
     }
 }
 

@@ -54,8 +54,7 @@ static void rig_start(struct rig *r, int (*script)(int attempt, int index))
     fakepods_start(&r->pods);
     lab_put(&r->lab, LAB_JOB, JOB);
     cleanup_json cJSON *job = lab_get(&r->lab, LAB_JOB);
-    snprintf(r->uid, sizeof(r->uid), "%s",
-             json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
+    snprintf(r->uid, sizeof(r->uid), "%s", json_meta(job, "uid"));
     lab_until_status(&r->lab, "phase", "Running");
 }
 

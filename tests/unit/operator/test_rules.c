@@ -57,7 +57,7 @@ static void take(struct fake_apiserver *s, const char *step, char uid[64])
     if (step[0] == '{') {
         put_job(s, step);
         cleanup_json cJSON *job = fake_json(s, JOB);
-        snprintf(uid, 64, "%s", json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
+        snprintf(uid, 64, "%s", json_meta(job, "uid"));
         return;
     }
     bool goes = step[0] == '-';

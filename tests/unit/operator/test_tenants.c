@@ -145,7 +145,7 @@ static char *uid_of(struct lab *l, const char *path, char out[static NAMES_MAX])
 {
     cleanup_json cJSON *o = lab_get(l, path);
 
-    snprintf(out, NAMES_MAX, "%s", json_str(json_find(o, (const char *[]){"metadata", NULL}), "uid"));
+    snprintf(out, NAMES_MAX, "%s", json_meta(o, "uid"));
     return out;
 }
 

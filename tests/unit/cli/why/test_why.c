@@ -36,7 +36,7 @@ static char *uid_of(struct ptj *p, const char *path)
 {
     cleanup_json cJSON *object = fake_json(p->server, path);
 
-    return strdup(json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid"));
+    return strdup(json_meta(object, "uid"));
 }
 
 /* The job's pod of this index, into which a mesh has put its proxy, with these volumes, conditions and container state. */

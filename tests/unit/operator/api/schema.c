@@ -6,11 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cJSON *member(const cJSON *node, const char *key)
-{
-    return json_find(node, (const char *[]){key, NULL});
-}
-
 cJSON *schema_read(const char *crd_path)
 {
     struct err err;
@@ -34,7 +29,7 @@ const cJSON *schema_part(const cJSON *crd, const char *part)
 
 const char *schema_type(const cJSON *schema)
 {
-    if (cJSON_IsTrue(member(schema, "x-kubernetes-int-or-string")))
+    if (cJSON_IsTrue(json_child(schema, "x-kubernetes-int-or-string")))
         return "int-or-string";
     const char *type = json_str(schema, "type");
     assert_non_null(type);
@@ -45,7 +40,7 @@ bool schema_refuses(const cJSON *schema)
 {
     const cJSON *rule;
 
-    cJSON_ArrayForEach(rule, member(schema, "x-kubernetes-validations"))
+    cJSON_ArrayForEach(rule, json_child(schema, "x-kubernetes-validations"))
     {
         const char *text = json_str(rule, "rule");
         if (text && strcmp(text, "false") == 0)
@@ -57,12 +52,13 @@ bool schema_refuses(const cJSON *schema)
 static void walk(struct schema_field *f, void (*visit)(void *ctx, const struct schema_field *f), void *ctx)
 {
     const cJSON *schema = f->schema;
-    const cJSON *properties = member(schema, "properties");
-    const cJSON *items = member(schema, "items");
+    const cJSON *properties = json_child(schema, "properties");
+    const cJSON *items = json_child(schema, "items");
     const cJSON *child;
 
     assert_true(f->n + 1 < SCHEMA_DEPTH_MAX);
-    f->last = cJSON_IsTrue(member(schema, "x-kubernetes-preserve-unknown-fields")) || schema_refuses(schema);
+    f->last =
+        cJSON_IsTrue(json_child(schema, "x-kubernetes-preserve-unknown-fields")) || schema_refuses(schema);
     visit(ctx, f);
     if (f->last)
         return;
@@ -105,7 +101,7 @@ static bool is_required(const cJSON *schema, const char *key)
 {
     const cJSON *r;
 
-    cJSON_ArrayForEach(r, member(schema, "required"))
+    cJSON_ArrayForEach(r, json_child(schema, "required"))
     {
         if (strcmp(r->valuestring, key) == 0)
             return true;
@@ -115,7 +111,7 @@ static bool is_required(const cJSON *schema, const char *key)
 
 static cJSON *sample_string(const cJSON *schema)
 {
-    const cJSON *words = member(schema, "enum");
+    const cJSON *words = json_child(schema, "enum");
     const char *format = json_str(schema, "format");
 
     if (words)
@@ -138,12 +134,12 @@ cJSON *schema_sample(const cJSON *schema, bool all)
         return sample_string(schema);
     if (strcmp(type, "array") == 0) {
         cJSON *list = cJSON_CreateArray();
-        cJSON_AddItemToArray(list, schema_sample(member(schema, "items"), all));
+        cJSON_AddItemToArray(list, schema_sample(json_child(schema, "items"), all));
         return list;
     }
     assert_string_equal(type, "object");
     cJSON *object = cJSON_CreateObject();
-    cJSON_ArrayForEach(child, member(schema, "properties"))
+    cJSON_ArrayForEach(child, json_child(schema, "properties"))
     {
         if (all || is_required(schema, child->string))
             cJSON_AddItemToObject(object, child->string, schema_sample(child, all));
@@ -162,7 +158,7 @@ static cJSON *step_into(cJSON *at, const char *key, const cJSON *schema)
         else
             cJSON_AddItemToArray(at, next);
     }
-    const cJSON *enabled = member(member(schema, "properties"), "enabled");
+    const cJSON *enabled = json_child(json_child(schema, "properties"), "enabled");
     if (enabled && !cJSON_HasObjectItem(next, "enabled"))
         cJSON_AddTrueToObject(next, "enabled");
     return next;
@@ -176,7 +172,8 @@ void schema_put(cJSON *doc, const cJSON *crd, const struct schema_field *f, cJSO
 
     assert_true(f->n > 1);
     for (int i = 1; i < f->n - 1; i++) {
-        schema = f->keys[i] ? member(member(schema, "properties"), f->keys[i]) : member(schema, "items");
+        schema = f->keys[i] ? json_child(json_child(schema, "properties"), f->keys[i])
+                            : json_child(schema, "items");
         at = step_into(at, f->keys[i], schema);
     }
     if (!last) {

@@ -9,8 +9,8 @@
 static void put_default(struct buf *out, const cJSON *schema)
 {
     struct err err;
-    const cJSON *words = json_find(schema, (const char *[]){"enum", NULL});
-    const cJSON *value = json_find(schema, (const char *[]){"default", NULL});
+    const cJSON *words = json_child(schema, "enum");
+    const cJSON *value = json_child(schema, "default");
     const cJSON *word;
     const char *between = "";
 

@@ -116,8 +116,8 @@ static void test_long_messages_keep_their_end(void **state)
     s.failures = &f;
     s.n_failures = 1;
     cleanup_json cJSON *out = jobstatus_encode(&s);
-    const char *last = json_str(json_find(out, (const char *[]){"lastFailure", NULL}), "message");
-    const char *old = json_str(json_find(out, (const char *[]){"failures", NULL})->child, "message");
+    const char *last = json_str(json_child(out, "lastFailure"), "message");
+    const char *old = json_str(json_child(out, "failures")->child, "message");
     assert_true(strlen(last) <= 2048 && strlen(last) >= 2046 && last[strlen(last) - 1] == '!');
     assert_true(strlen(old) <= 256 && strlen(old) >= 254 && old[strlen(old) - 1] == '!');
     assert_int_equal((unsigned char)last[0], 0xc3); /* not the second half of a letter */
@@ -147,8 +147,8 @@ static void test_cut_characters_are_mended(void **state)
         s.conditions[COND_INVALID_SPEC] =
             (struct condition){.state = COND_TRUE, .reason = rows[i].given, .message = rows[i].given};
         cleanup_json cJSON *out = jobstatus_encode(&s);
-        const cJSON *condition = json_find(out, (const char *[]){"conditions", NULL})->child;
-        const cJSON *failure = json_find(out, (const char *[]){"lastFailure", NULL});
+        const cJSON *condition = json_child(out, "conditions")->child;
+        const cJSON *failure = json_child(out, "lastFailure");
         assert_string_equal(json_str(condition, "message"), rows[i].kept);
         assert_string_equal(json_str(condition, "reason"), rows[i].kept);
         assert_string_equal(json_str(failure, "message"), rows[i].kept);
@@ -196,8 +196,8 @@ static void test_others_conditions_stay(void **state)
         for (int t = 0; t < COND_TYPES; t++)
             s.conditions[t].state = COND_FALSE;
         cleanup_json cJSON *out = jobstatus_encode(&s);
-        const cJSON *was = json_find(in, (const char *[]){"conditions", NULL});
-        const cJSON *is = json_find(out, (const char *[]){"conditions", NULL});
+        const cJSON *was = json_child(in, "conditions");
+        const cJSON *is = json_child(out, "conditions");
         if (cJSON_GetArraySize(is) != ROWS[i].left + COND_TYPES)
             fail_msg("row %zu: %d conditions", i, cJSON_GetArraySize(is));
         if (ROWS[i].left == 0)

@@ -136,7 +136,7 @@ static cJSON *another_value(const cJSON *schema, const cJSON *value)
 
     if (cJSON_IsObject(value) && !value->child)
         return NULL;
-    cJSON_ArrayForEach(word, json_find(schema, (const char *[]){"enum", NULL}))
+    cJSON_ArrayForEach(word, json_child(schema, "enum"))
     {
         if (strcmp(word->valuestring, value->valuestring) != 0)
             return cJSON_CreateString(word->valuestring);
@@ -147,7 +147,7 @@ static cJSON *another_value(const cJSON *schema, const cJSON *value)
 
 static void check_default(void *ctx, const struct schema_field *f)
 {
-    const cJSON *value = json_find(f->schema, (const char *[]){"default", NULL});
+    const cJSON *value = json_child(f->schema, "default");
     char path[SCHEMA_PATH_BYTES];
     char absent[160];
     char given[160];
@@ -190,7 +190,7 @@ static void check_hashed_default(void *ctx, const struct schema_field *f)
     schema_path(f, "[0]", path);
     for (size_t i = 0; i < ARRAY_LEN(HASHED); i++)
         hashed |= strncmp(path, HASHED[i], strlen(HASHED[i])) == 0;
-    if (!hashed || !json_find(f->schema, (const char *[]){"default", NULL}))
+    if (!hashed || !json_child(f->schema, "default"))
         return;
     for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++)
         known |= strcmp(path, KNOWN[i]) == 0;
@@ -210,15 +210,14 @@ static void test_no_new_default_is_hashed(void **state)
 /* Longer by one than the schema lets a string or a list be; NULL without such a limit. */
 static cJSON *too_long(const cJSON *schema)
 {
-    const cJSON *chars = json_find(schema, (const char *[]){"maxLength", NULL});
-    const cJSON *items = json_find(schema, (const char *[]){"maxItems", NULL});
+    const cJSON *chars = json_child(schema, "maxLength");
+    const cJSON *items = json_child(schema, "maxItems");
     char text[8192];
 
     if (items) {
         cJSON *list = cJSON_CreateArray();
         for (int i = 0; i <= (int)items->valuedouble; i++)
-            cJSON_AddItemToArray(list,
-                                 schema_sample(json_find(schema, (const char *[]){"items", NULL}), false));
+            cJSON_AddItemToArray(list, schema_sample(json_child(schema, "items"), false));
         return list;
     }
     if (!chars)
@@ -246,12 +245,12 @@ static void check_limits(void *ctx, const struct schema_field *f)
     char path[SCHEMA_PATH_BYTES];
     char said[512];
     static const char *const LIMITS[] = {"minimum", "maximum"};
-    const cJSON *words = json_find(f->schema, (const char *[]){"enum", NULL});
+    const cJSON *words = json_child(f->schema, "enum");
     const cJSON *word;
 
     schema_path(f, "[0]", path);
     for (int i = 0; i < 2; i++) {
-        const cJSON *limit = json_find(f->schema, (const char *[]){LIMITS[i], NULL});
+        const cJSON *limit = json_child(f->schema, LIMITS[i]);
         if (!limit)
             continue;
         expect_blame(ctx, f, cJSON_CreateNumber(limit->valuedouble + (i ? 1 : -1)), "expected ", LIMITS[i]);
@@ -283,7 +282,7 @@ struct intruder {
 static void check_unknown(void *ctx, const struct schema_field *f)
 {
     struct intruder *in = ctx;
-    const cJSON *properties = json_find(f->schema, (const char *[]){"properties", NULL});
+    const cJSON *properties = json_child(f->schema, "properties");
     struct schema_field inside = *f;
 
     if (f->last || !properties || cJSON_HasObjectItem(properties, in->word))
@@ -330,8 +329,8 @@ static void test_decoder_reads_nothing_else(void **state)
 /* Each member that one of the two has, the other has too. */
 static void same_shape(const cJSON *schema, const cJSON *value, const char *path)
 {
-    const cJSON *properties = json_find(schema, (const char *[]){"properties", NULL});
-    const cJSON *items = json_find(schema, (const char *[]){"items", NULL});
+    const cJSON *properties = json_child(schema, "properties");
+    const cJSON *items = json_child(schema, "items");
     const cJSON *child;
     char below[SCHEMA_PATH_BYTES];
 
@@ -343,7 +342,7 @@ static void same_shape(const cJSON *schema, const cJSON *value, const char *path
     }
     cJSON_ArrayForEach(child, properties)
     {
-        const cJSON *v = json_find(value, (const char *[]){child->string, NULL});
+        const cJSON *v = json_child(value, child->string);
         snprintf(below, sizeof(below), "%s.%s", path, child->string);
         if (!v)
             fail_msg("%s is in the schema and never written", below);

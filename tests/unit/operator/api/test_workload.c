@@ -93,8 +93,8 @@ static void test_spec(void **state)
     (void)state;
     assert_true(workload_set_spec(o, less));
     assert_int_equal(json_i64(cJSON_GetArrayItem(sets, 0), "count", 0), 3);
-    assert_non_null(json_find(cJSON_GetArrayItem(sets, 0), (const char *[]){"template", NULL}));
-    assert_null(json_find(cJSON_GetArrayItem(sets, 0), (const char *[]){"minCount", NULL}));
+    assert_non_null(json_child(cJSON_GetArrayItem(sets, 0), "template"));
+    assert_null(json_child(cJSON_GetArrayItem(sets, 0), "minCount"));
     assert_null(get(o, "spec", "priorityClassRef"));
     assert_true(workload_set_spec(o, other));
     assert_string_equal(json_str(get(o, "spec", NULL), "queueName"), "b");
@@ -232,10 +232,8 @@ static void test_limits(void **state)
     assert_int_equal(strlen(w->conditions[WORKLOAD_QUOTA_RESERVED].message), WORKLOAD_MESSAGE_BYTES);
     assert_string_equal(w->conditions[WORKLOAD_QUOTA_RESERVED].reason, "");
     free(w);
-    const cJSON *update =
-        cJSON_GetArrayItem(json_find(cJSON_GetArrayItem(get(o, "status", "admissionChecks"), 0),
-                                     (const char *[]){"podSetUpdates", NULL}),
-                           0);
+    const cJSON *update = cJSON_GetArrayItem(
+        json_child(cJSON_GetArrayItem(get(o, "status", "admissionChecks"), 0), "podSetUpdates"), 0);
     cJSON_AddStringToObject((cJSON *)(uintptr_t)get(update, "labels", NULL), "a", big);
     assert_null(workload_decode(o, NULL, &err));
     assert_string_equal(err.msg, "Workload: status.admission: over 65536 bytes of JSON");

@@ -24,28 +24,24 @@ static struct plancase run(const char *text, const char *patch)
     return c;
 }
 
-static const cJSON *get(const cJSON *o, const char *key)
-{
-    return json_find(o, (const char *[]){key, NULL});
-}
-
 /* "n0 n1" that the written status avoids, with ! behind those that it had to give up; "-": it has no list; "=": the list is not changed. */
 static const char *avoided(const struct plancase *c, char ret[static 128])
 {
     const cJSON *action, *n, *list = NULL;
     size_t len = 0;
 
-    cJSON_ArrayForEach(action, get(c->plan, "actions"))
+    cJSON_ArrayForEach(action, json_child(c->plan, "actions"))
     {
-        if (get(action, "status"))
+        if (json_child(action, "status"))
             list = cJSON_GetObjectItem(json_find(action, (const char *[]){"status", "status", NULL}),
                                        "avoidedNodes");
     }
     if (!list)
         return "=";
     ret[0] = '\0';
-    cJSON_ArrayForEach(n, list) len += (size_t)snprintf(ret + len, 128 - len, "%s%s%s", len ? " " : "",
-                                                        json_str(n, "node"), get(n, "dropped") ? "!" : "");
+    cJSON_ArrayForEach(n, list) len +=
+        (size_t)snprintf(ret + len, 128 - len, "%s%s%s", len ? " " : "", json_str(n, "node"),
+                         json_child(n, "dropped") ? "!" : "");
     return cJSON_IsNull(list) ? "-" : ret;
 }
 
@@ -56,7 +52,7 @@ static int64_t number(const cJSON *o, const char *key)
 
 static const cJSON *written(const struct plancase *c)
 {
-    return json_find(cJSON_GetArrayItem(get(c->plan, "actions"), 0),
+    return json_find(cJSON_GetArrayItem(json_child(c->plan, "actions"), 0),
                      (const char *[]){"status", "status", NULL});
 }
 
@@ -336,7 +332,7 @@ static bool deletes(const struct plancase *c, const char *pod)
     const cJSON *action;
     bool found = false;
 
-    cJSON_ArrayForEach(action, get(c->plan, "actions"))
+    cJSON_ArrayForEach(action, json_child(c->plan, "actions"))
     {
         const char *what = json_str(action, "delete");
         found |= what && strstr(what, pod);
@@ -427,7 +423,7 @@ static void assert_affinity(const char *spec, const char *want)
                                                                                  ",'dropped':true") "]}}",
              spec);
     struct plancase c = run(text, "{}");
-    cJSON_ArrayForEach(action, get(c.plan, "actions")) pod = json_str(action, "create") ? action : pod;
+    cJSON_ArrayForEach(action, json_child(c.plan, "actions")) pod = json_str(action, "create") ? action : pod;
     assert_non_null(pod);
     const cJSON *got = json_find(pod, AFFINITY);
     if (got ? !cJSON_Compare(got, wanted, true) : !cJSON_IsNull(wanted))

@@ -28,11 +28,6 @@ static struct {
     struct arena arena;
 } all;
 
-static const cJSON *get(const cJSON *o, const char *key)
-{
-    return json_find(o, (const char *[]){key, NULL});
-}
-
 /* ---- messages */
 
 struct look {
@@ -92,13 +87,13 @@ static void run_one(struct one *o)
         return;
     }
     const char *version = json_find(o->c.job, VERSION)->valuestring;
-    const cJSON *want = get(o->c.doc, "want");
+    const cJSON *want = json_child(o->c.doc, "want");
     o->got = want_shorten(&all.shared.sentences, o->c.plan, version);
     o->differs = !cJSON_Compare(want, o->got, true);
     struct look look = {.of = o, .status = true};
     want_messages(o->got, look_at_plan, &look);
     look.status = false;
-    status_messages(get(o->c.doc, "status"), look_at_input, &look);
+    status_messages(json_child(o->c.doc, "status"), look_at_input, &look);
 }
 
 /* Where the base says with which pods nothing changes, plan writes no status: it contains what plan would write. */
@@ -107,17 +102,17 @@ static void check_base(const cJSON *base)
     struct one *o = &all.bases[all.n_bases];
     struct err err = {0};
 
-    if (!get(base, "steady"))
+    if (!json_child(base, "steady"))
         return;
     all.n_bases++;
     o->file = base->string;
-    cJSON *doc = cJSON_Duplicate(get(base, "steady"), true);
+    cJSON *doc = cJSON_Duplicate(json_child(base, "steady"), true);
     cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(doc, "base"), cJSON_CreateString(base->string));
     if (plancase_run(&all.shared, doc, &o->c, &err) < 0)
         snprintf(o->trouble, sizeof(o->trouble), "%.500s", err.msg);
-    else if (cJSON_GetArraySize(get(o->c.plan, "actions")) > 0)
+    else if (cJSON_GetArraySize(json_child(o->c.plan, "actions")) > 0)
         snprintf(o->trouble, sizeof(o->trouble), "the status is no longer what plan writes: %.400s",
-                 json_print(get(o->c.plan, "actions"), &all.arena));
+                 json_print(json_child(o->c.plan, "actions"), &all.arena));
 }
 
 static void run_all(void)
@@ -162,7 +157,7 @@ static void test_case(void **state)
     if (o->trouble[0])
         fail_msg("%s: %s", o->file, o->trouble);
     if (o->differs) {
-        show("want", get(o->c.doc, "want"));
+        show("want", json_child(o->c.doc, "want"));
         show("got", o->got);
         fail_msg("%s: plan says something else; GOLDEN_UPDATE=1 makes the wants anew", o->file);
     }

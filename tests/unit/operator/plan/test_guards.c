@@ -249,8 +249,8 @@ static void test_the_users_own_key(void **state)
 static void test_a_template_names_no_other_job(void **state)
 {
     struct made m = all_on(TORCHRUN, 2, "");
-    cJSON *labels = cJSON_GetObjectItem(
-        json_find(m.job->spec.replica_specs[0].template, (const char *[]){"metadata", NULL}), "labels");
+    cJSON *labels =
+        cJSON_GetObjectItem(json_child(m.job->spec.replica_specs[0].template, "metadata"), "labels");
 
     (void)state;
     cJSON_AddStringToObject(labels, LABEL_JOB, "other");
