@@ -21,12 +21,8 @@
 #include "kube/client.h"
 #include "kube/workqueue.h"
 
-/* Keys in work at once; the limit per namespace is in workqueue.h. */
-enum {
-    KUBE_RECONCILER_PARALLEL = WORKQUEUE_PARALLEL,
-    /* After this long on keys the loop runs a turn, so that the lease and the probes do not wait. */
-    KUBE_RECONCILER_TURN_MS = 50,
-};
+/* After this long on keys the loop runs a turn, so that the lease and the probes do not wait. */
+enum { KUBE_RECONCILER_TURN_MS = 50 };
 
 struct kube_reconciler;
 struct kube_work;

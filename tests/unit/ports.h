@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -64,6 +65,20 @@ static inline int ports_take(void)
     }
     fail_msg("no free port from %d to %d", first, first + PORTS_EACH - 1);
     return -1;
+}
+
+/* Connections that others have to this port of 127.0.0.1. */
+static inline int ports_connections(int port)
+{
+    cleanup_fclose FILE *f = fopen("/proc/net/tcp", "re");
+    char line[256], want[32];
+    int n = 0;
+
+    assert_non_null(f);
+    snprintf(want, sizeof(want), " 0100007F:%04X 01 ", (unsigned)port); /* the peer's, established */
+    while (fgets(line, sizeof(line), f))
+        n += strstr(line, want) != NULL;
+    return n;
 }
 
 #endif

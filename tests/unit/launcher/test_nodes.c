@@ -2,6 +2,7 @@
 #include "common/cleanup.h"
 #include "crew.h"
 #include "patience.h"
+#include "ports.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -242,20 +243,6 @@ static void test_a_name_that_does_not_resolve(void **state)
     patience_until(name_does_not_resolve, 6000);
 }
 
-/* Connections of others to this port of 127.0.0.1. */
-static int connections_to(int port)
-{
-    cleanup_fclose FILE *f = fopen("/proc/net/tcp", "r");
-    char line[256], want[32];
-    int n = 0;
-
-    assert_non_null(f);
-    snprintf(want, sizeof(want), " 0100007F:%04X 01 ", (unsigned)port); /* the peer's, established */
-    while (fgets(line, sizeof(line), f))
-        n += strstr(line, want) != NULL;
-    return n;
-}
-
 /* Two have the places of a run of two nodes; the third trained nothing, which is no success. False: it came when the run was over,
  * although they waited so long for it. */
 static bool node_is_too_many(int64_t rest_ms)
@@ -272,7 +259,7 @@ static bool node_is_too_many(int64_t rest_ms)
     snprintf(conf, sizeof(conf), "join_timeout=%d", (int)rest_ms / 10);
     c.conf = conf;
     crew_start(&c, 2, RUN_ARGS("--nnodes=2"), "true");
-    while (connections_to(c.port) < 2)
+    while (ports_connections(c.port) < 2)
         usleep(10000);
     usleep((useconds_t)rest_ms * 1000);
     for (int i = 0; i < 2; i++)

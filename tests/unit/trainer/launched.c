@@ -5,6 +5,7 @@
 
 #include "common/contract.h"
 #include "host/rank_contract.h"
+#include "ports.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +42,7 @@ void launched_run(int world, int (*body)(void *ctx, int rank), void *ctx, int *c
 
     assert_true(world <= LAUNCHED_MAX);
     launched.world = world;
+    launched.port = ports_take();
     fflush(NULL);
     for (int r = 0; r < world; r++) {
         launched.rank = r;

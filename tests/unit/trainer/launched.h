@@ -4,10 +4,10 @@
 
 enum { LAUNCHED_MAX = 8 };
 
-/* This process's place; a program gives its own port and name before its first run. */
+/* This process's place; a program gives its name before its first run. */
 struct launched {
     int rank, world;
-    int port;
+    int port;               /* rank 0's, of the present run */
     const char *rank_state; /* for CONTRACT_ENV_RANK_STATE, without the slot; NULL: none */
     const char *test;       /* the run id is this and the ranks' common parent */
 };

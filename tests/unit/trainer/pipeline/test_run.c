@@ -5,9 +5,9 @@
 #include "../a_run.h"
 #include "../run/resident/staged_nets.h"
 #include "common/contract.h"
+#include "ports.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,26 +20,11 @@ static struct {
     int rank, signal, call, idle;
 } strike;
 
-/* The connections to rank 0's port: in one pod only idle ranks have one. */
-static int connections(void)
-{
-    cleanup_fclose FILE *f = fopen("/proc/self/net/tcp", "r");
-    char line[512];
-    unsigned port, state;
-    int n = 0;
-
-    assert_non_null(f);
-    while (fgets(line, sizeof(line), f))
-        n += sscanf(line, "%*d: %*8x:%*x %*8x:%x %x", &port, &state) == 2 && (int)port == launched.port &&
-             state == 1;
-    return n;
-}
-
 static int64_t striking_mono_ms(void *ctx)
 {
     (void)ctx;
     if (launched.rank == strike.rank && strike.call-- == 0) {
-        while (connections() < strike.idle)
+        while (ports_connections(launched.port) < strike.idle) /* in one pod no other rank has one */
             usleep(10000);
         raise(strike.signal);
     }
@@ -207,6 +192,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranks_that_do_not_fit_wait, setup, unmake),
     };
 
-    launched = (struct launched){.port = 29519, .test = "stages"};
+    launched.test = "stages";
     return cmocka_run_group_tests(tests, train_undisturbed, forget_undisturbed);
 }

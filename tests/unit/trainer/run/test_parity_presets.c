@@ -214,6 +214,6 @@ int main(void)
         cmocka_unit_test(convnet),     cmocka_unit_test(pipeline),
     };
 
-    launched = (struct launched){.port = 29517, .test = "parity"};
+    launched.test = "parity";
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

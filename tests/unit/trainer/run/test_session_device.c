@@ -7,6 +7,7 @@
 #include "common/buf.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
+#include "ports.h"
 #include "trainer/run/run.h"
 #include "trainer/small_data.h"
 
@@ -213,6 +214,6 @@ int main(int argc, char **argv)
 
     assert_int_equal(argc, 2);
     plugins = argv[1];
-    launched = (struct launched){.port = 29533, .world = 1, .test = "rig-device"};
+    launched = (struct launched){.port = ports_take(), .world = 1, .test = "rig-device"};
     return cmocka_run_group_tests(tests, make, unmake);
 }

@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "common/fsutil.h"
 #include "launcher/run.h"
+#include "ports.h"
 #include "signals.h"
 #include "trainer/data/http_server.h"
 #include "trainer/run/stop.h"
@@ -57,9 +58,10 @@ static void wait_for_socket(pid_t pid)
 /* Rank 1 of 2, alone. */
 static pid_t start_lonely(void)
 {
-    char id[32];
+    char id[32], port[16];
 
     snprintf(id, sizeof(id), "stop-%d", (int)getpid());
+    snprintf(port, sizeof(port), "%d", ports_take());
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid)
@@ -71,7 +73,7 @@ static pid_t start_lonely(void)
     setenv("LOCAL_RANK", "1", 1);
     setenv("LOCAL_WORLD_SIZE", "2", 1);
     setenv("MASTER_ADDR", "127.0.0.1", 1);
-    setenv("MASTER_PORT", "29512", 1);
+    setenv("MASTER_PORT", port, 1);
     setenv("TORCHELASTIC_RUN_ID", id, 1);
     execl(trainer, trainer, "mnist-cnn", "--timeout", "1000", (char *)NULL);
     _exit(120);

@@ -94,7 +94,6 @@ int go_by(struct fixture *f, struct plan p, int codes[static RANKS])
     now = p;
     a_run_get = environment;
     a_run_mono_ms = counting_mono_ms;
-    launched.port = 29513;
     launched.test = "resume";
     go_ranks(f, p.world, begin, codes);
     return codes[0];

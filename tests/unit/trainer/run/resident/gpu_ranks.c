@@ -4,6 +4,7 @@
 #include "../../gpt2_golden.h"
 #include "common/contract.h"
 #include "kernels/device.h"
+#include "ports.h"
 #include "scratch.h"
 #include "test.h"
 #include "trainer/launched.h"
@@ -66,7 +67,7 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     struct err err = {0};
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    launched = (struct launched){.rank = rank, .world = t->world, .port = 29513, .test = "gpu-ranks"};
+    launched = (struct launched){.rank = rank, .world = t->world, .port = launched.port, .test = "gpu-ranks"};
     if (t->fault)
         setenv("FAKE_NCCL", t->fault, 1);
     if (t->early)
@@ -117,6 +118,7 @@ struct gpu_ranks gpu_ranks_start(const struct gpu_ranks_task *t)
     int ends[2];
 
     assert_int_equal(pipe(ends), 0);
+    launched.port = ports_take();
     fflush(NULL);
     for (int i = 0; i < t->world; i++) {
         r.pid[i] = fork();
