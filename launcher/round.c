@@ -134,9 +134,9 @@ static void ended(struct round *r, int i, int status)
     if (!group_lives(w->pid))
         return;
     /* Children left in the process group. After a success they may continue; after a failure the launcher
- * kills them. Those of a stopped rank may still save their work, so the round waits for them. It sends them
- * SIGTERM, because they may have missed the first signal: shells let background processes ignore SIGINT and
- * SIGQUIT, and a process may have started after the signal. */
+     * kills them. Those of a stopped rank may still save their work, so the round waits for them. It sends
+     * them SIGTERM, because they may have missed the first signal: shells let background processes ignore
+     * SIGINT and SIGQUIT, and a process may have started after the signal. */
     r->lingers[i] = w->stopped_by_us;
     if (w->stopped_by_us && r->state == ROUND_STOPPING)
         process_signal_group(w->pid, SIGTERM);

@@ -35,14 +35,18 @@ begin() {
     set +m
     BEGUN[$1]=$!
 }
-finish() {
+finish() { # finish NAME...: wait for them and print what they printed, those that failed last
     local name
     FAILED=()
     for name in "$@"; do
-        wait "${BEGUN[$name]}" || FAILED+=("$name")
+        if wait "${BEGUN[$name]}"; then
+            cat "$LOGS/$name.log"
+        else
+            FAILED+=("$name")
+        fi
         unset "BEGUN[$name]"
-        cat "$LOGS/$name.log"
     done
+    for name in "${FAILED[@]}"; do cat "$LOGS/$name.log"; done
     [ ${#FAILED[@]} -eq 0 ]
 }
 stop_begun() {

@@ -12,5 +12,5 @@ total = torch.tensor([float(dist.get_rank() + 1)])
 dist.all_reduce(total)
 print(f"rank {dist.get_rank()} of {dist.get_world_size()} on {os.uname().nodename}: sum {int(total)}\n", end="", flush=True)
 dist.destroy_process_group()
-# Not through the end of the interpreter: a thread of PyTorch's that wants it then ends the process by SIGABRT.
+# A thread of PyTorch that needs the interpreter while it ends aborts the process (SIGABRT).
 os._exit(0)

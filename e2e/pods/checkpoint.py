@@ -58,5 +58,5 @@ while len(done) < last:
         os._exit(143)
 save()
 dist.destroy_process_group()
-# Not through the end of the interpreter: a thread of PyTorch's that wants it then ends the process by SIGABRT.
+# A thread of PyTorch that needs the interpreter while it ends aborts the process (SIGABRT).
 os._exit(0)

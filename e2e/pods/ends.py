@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch.distributed.elastic.multiprocessing.errors import record
 
 
-def end(how):
+def fail(how):
     if how == "PARENT":
         os.kill(os.getppid(), signal.SIGTERM)
         time.sleep(3600)
@@ -40,7 +40,7 @@ def main():
     dist.barrier()
     if first and part() == "end":
         open("/data/ended", "x").close()
-        end(os.environ["END"])
+        fail(os.environ["END"])
     if first and part() == "sleep":
         time.sleep(3600)
     dist.barrier()
@@ -48,6 +48,14 @@ def main():
     dist.destroy_process_group()
 
 
-main()
-# Not through the end of the interpreter: a thread of PyTorch's that wants it then ends the process by SIGABRT.
-os._exit(0)
+code = 0
+try:
+    main()
+except SystemExit as end:
+    code = end.code
+except Exception:
+    code = 1
+    sys.excepthook(*sys.exc_info())
+sys.stderr.flush()
+# A thread of PyTorch that needs the interpreter while it ends aborts the process (SIGABRT).
+os._exit(code)

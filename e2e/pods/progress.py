@@ -46,7 +46,7 @@ def main():
         time.sleep(0.1)
         if rank == 0:
             print(f"step {step}/{STEPS} loss: {1 / step:.4f}", flush=True)
-    # Not through the end of the interpreter: a thread of PyTorch's that wants it then ends the process by SIGABRT.
+    # A thread of PyTorch that needs the interpreter while it ends aborts the process (SIGABRT).
     os._exit(0)
 
 

@@ -17,5 +17,5 @@ while not stop.item():
     dist.all_reduce(stop)
 print(f"rank {dist.get_rank()} of world {world} stops\n", end="", flush=True)
 dist.destroy_process_group()
-# Not through the end of the interpreter: a thread of PyTorch's that wants it then ends the process by SIGABRT.
+# A thread of PyTorch that needs the interpreter while it ends aborts the process (SIGABRT).
 os._exit(0)

@@ -32,5 +32,5 @@ for epoch in range(2):
     print(f"rank {rank} of {world} epoch {epoch} loss {loss.item():.4f} threads {torch.get_num_threads()}\n", end="")
 dist.destroy_process_group()
 sys.stdout.flush()
-# Not through the end of the interpreter: a thread of PyTorch's that wants it then ends the process by SIGABRT.
+# A thread of PyTorch that needs the interpreter while it ends aborts the process (SIGABRT).
 os._exit(0)

@@ -14,6 +14,7 @@ from torch.distributed.elastic.multiprocessing.errors import record
 def hold():
     dist.destroy_process_group()
     time.sleep(float(sys.argv[1]))
+    os._exit(1)  # a thread of PyTorch that needs the interpreter while it ends aborts the process (SIGABRT)
 
 
 @record

@@ -75,11 +75,19 @@ void crew_release(struct crew *c)
     remove_shared(c->shared);
 }
 
+void crew_expect_node(struct crew *c, int i, int code)
+{
+    const int got = run_wait(&c->runs[i]);
+
+    if (got != code)
+        fail_msg("node %d ended with %d, expected %d: %s", i, got, code, buf_str(&c->runs[i].err));
+}
+
 void crew_expect(struct crew *c, int code)
 {
     for (int i = 0; i < c->n; i++)
-        if (c->started[i] && run_wait(&c->runs[i]) != code)
-            fail_msg("node %d ended with %x: %s", i, (unsigned)c->runs[i].status, buf_str(&c->runs[i].err));
+        if (c->started[i])
+            crew_expect_node(c, i, code);
 }
 
 void crew_end(struct crew *c, int code)

@@ -26,7 +26,8 @@ void crew_start_all(struct crew *c, const char *const *args, const char *script)
 /* As run_wait. */
 int crew_wait(struct crew *c, int i);
 
-/* The same of all that were started: each ends with `code`. */
+/* The same, and it is `code`; of node i, or of each that was started. */
+void crew_expect_node(struct crew *c, int i, int code);
 void crew_expect(struct crew *c, int code);
 
 /* All have been waited for. */

@@ -331,8 +331,8 @@ static bool rank_of_another_node_is_blamed(int64_t ms)
         "cd $SHARED; if [ $RANK = 3 ]; then echo rank 3; echo $$ >tmp; mv tmp three; kill -STOP $$; fi; "
         "until [ -e three ]; do echo .; sleep 0.05; done; " UNTIL_STOPPED(
             "three") "echo rank $RANK; exec sleep 1000");
-    assert_int_equal(crew_wait(&c, 1), 138);
-    assert_int_equal(crew_wait(&c, 0), 140);
+    crew_expect_node(&c, 1, 138);
+    crew_expect_node(&c, 0, 140);
     for (int i = 0; i < 2; i++)
         heard = heard && count(&c.runs[i], "rank ") == 2;
     for (int i = 0; i < 2 && heard; i++) {

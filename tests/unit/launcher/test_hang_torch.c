@@ -35,7 +35,7 @@ static void test_who_waits_for_others(void **state)
         crew_open(&c, ways[i].nodes);
         crew_start_all(&c, RUN_ARGS(nodes, ways[i].ranks, "--max-restarts=2"), SCRIPT);
         for (int node = 0; node < ways[i].nodes; node++) {
-            assert_int_equal(crew_wait(&c, node), node == ways[i].nodes - 1 ? 138 : 140);
+            crew_expect_node(&c, node, node == ways[i].nodes - 1 ? 138 : 140);
             run_blames(&c.runs[node], ways[i].rank, 138, ways[i].message);
         }
         crew_release(&c);

@@ -130,7 +130,7 @@ static void test_restarts_are_counted_over_all_nodes(void **state)
         "00) until [ -e $SHARED/10 ]; do sleep 0.01; done; exit 5 ;; "
         "11) until [ -e $SHARED/01 ]; do sleep 0.01; done; exit 5 ;; *2) exit 0 ;; esac; sleep 1000");
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(crew_wait(&c, i), 0);
+        crew_expect_node(&c, i, 0);
         assert_true(run_has_file(&c.runs[i], "try0") && run_has_file(&c.runs[i], "try1") &&
                     run_has_file(&c.runs[i], "try2"));
         run_says(&c.runs[i].err, "restart 2 of 2");
@@ -153,8 +153,8 @@ static void test_sigterm_at_one_node(void **state)
                        "trap 'sleep 0.2; touch saved; exit 3' TERM; sleep 1000 & touch up; wait");
         crew_wait_file(&c, "up");
         kill(c.runs[victim].pid, SIGTERM);
-        assert_int_equal(crew_wait(&c, victim), 143);
-        assert_int_equal(crew_wait(&c, !victim), 140);
+        crew_expect_node(&c, victim, 143);
+        crew_expect_node(&c, !victim, 140);
         run_says(&c.runs[!victim].err, "was stopped by signal 15");
         for (int i = 0; i < 2; i++)
             assert_true(run_has_file(&c.runs[i], "saved"));
@@ -173,7 +173,7 @@ static void expect_give_up(struct crew *c, int node, const char *nnodes, const c
         snprintf(text, sizeof(text), "%s %d s", want, (int)(ms / 1000));
         c->conf = conf;
         crew_start(c, node, RUN_ARGS(nnodes), "true");
-        assert_int_equal(crew_wait(c, node), 138);
+        crew_expect_node(c, node, 138);
         const char *err = buf_str(&c->runs[node].err);
         said = strstr(err, text);
         if (said)
@@ -203,7 +203,7 @@ static void test_too_few_nodes(void **state)
     expect_give_up(&c, 2, "--nnodes=1:2", "no place became free within");
     crew_touch(&c, "go");
     for (int i = 0; i < 2; i++)
-        assert_int_equal(crew_wait(&c, i), 0);
+        crew_expect_node(&c, i, 0);
     crew_release(&c);
 }
 
@@ -220,7 +220,7 @@ static bool name_does_not_resolve(int64_t ms)
     snprintf(text, sizeof(text), "not reached within %d s", (int)(ms / 1000));
     c.conf = conf;
     crew_start(&c, 1, RUN_ARGS("--nnodes=2", "--rdzv-id=x"), "true");
-    assert_int_equal(crew_wait(&c, 1), 138);
+    crew_expect_node(&c, 1, 138);
     const char *said = buf_str(&c.runs[1].err), *end = strstr(said, text);
     const char *waits = strstr(said, "waiting for the node that hosts it for ");
     assert_non_null(end);
@@ -268,7 +268,7 @@ static bool node_is_too_many(int64_t rest_ms)
     assert_true(code == 1 || code == 138);
     assert_true(code == 138 || strstr(buf_str(&c.runs[2].err), "has ended well without this node"));
     for (int i = 0; i < 2; i++)
-        assert_int_equal(crew_wait(&c, i), 0);
+        crew_expect_node(&c, i, 0);
     crew_release(&c);
     return code == 1;
 }
@@ -294,7 +294,7 @@ static void test_the_key_of_the_job(void **state)
                    "cat launcher rank | grep -c 00112233; grep -c TORCHKEEPER_KEY_FILE= rank");
     unsetenv("TORCHKEEPER_JOB_KEY");
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(crew_wait(&c, i), 0);
+        crew_expect_node(&c, i, 0);
         assert_string_equal(buf_str(&c.runs[i].out), "0\n1\n");
     }
     crew_release(&c);
@@ -363,7 +363,7 @@ static void test_a_signal_ends_the_wait(void **state)
         crew_start(&c, i, RUN_ARGS("--nnodes=3"), "true");
         run_wait_threads(&c.runs[i]);
         kill(c.runs[i].pid, SIGTERM);
-        assert_int_equal(crew_wait(&c, i), 143);
+        crew_expect_node(&c, i, 143);
     }
     crew_release(&c);
 }
@@ -396,8 +396,8 @@ static void test_a_program_that_is_missing_on_one_node(void **state)
     crew_open(&c, 2);
     crew_start(&c, 0, RUN_ARGS("--nnodes=2", "--max-restarts=3"), "sleep 1000");
     crew_start(&c, 1, RUN_ARGS("--nnodes=2", "--max-restarts=3", "./no-such-program"), NULL);
-    assert_int_equal(crew_wait(&c, 1), 1);
-    assert_int_equal(crew_wait(&c, 0), 140);
+    crew_expect_node(&c, 1, 1);
+    crew_expect_node(&c, 0, 140);
     run_says(&c.runs[0].err, "no-such-program");
     crew_release(&c);
 }
@@ -405,7 +405,7 @@ static void test_a_program_that_is_missing_on_one_node(void **state)
 /* Node i has given up joining: whatever runs is ended. */
 static void gave_up(struct crew *c, int i)
 {
-    assert_int_equal(crew_wait(c, i), 138);
+    crew_expect_node(c, i, 138);
     run_says(&c->runs[i].err, " within ");
     for (int k = 0; k < c->n; k++)
         if (k != i && c->started[k] && waitpid(c->runs[k].pid, NULL, WNOHANG) == 0) {
@@ -439,7 +439,7 @@ static bool nodes_come_and_go(int64_t join_ms)
     crew_wait_file(&c, "world3");
     run_remove(&c.runs[0], "world2");
     kill(c.runs[1].pid, SIGTERM);
-    assert_int_equal(crew_wait(&c, 1), 143);
+    crew_expect_node(&c, 1, 143);
     assert_true(run_wait_file(&c.runs[0], "world2") && run_wait_file(&c.runs[2], "world2"));
     run_remove(&c.runs[0], "world3");
     crew_start(&c, 3, RUN_ARGS("--nnodes=1:3"), script);
@@ -451,7 +451,7 @@ static bool nodes_come_and_go(int64_t join_ms)
     usleep((useconds_t)join_ms * 1000 + 100000);
     crew_touch(&c, "go");
     for (int i = 0; i < 4; i += i == 0 ? 2 : 1) {
-        assert_int_equal(crew_wait(&c, i), 0);
+        crew_expect_node(&c, i, 0);
         assert_null(strstr(buf_str(&c.runs[i].out), "1")); /* no restart was used */
     }
     crew_release(&c);
@@ -478,7 +478,7 @@ static void test_output_and_orphans_of_each_node(void **state)
         "for other in 1 2 3; do until [ -e $SHARED/$other ]; do sleep 0.01; done; done; exit 3");
     for (int i = 0; i < 2; i++) {
         char want[64], name[16];
-        assert_int_equal(crew_wait(&c, i), 0);
+        crew_expect_node(&c, i, 0);
         for (int rank = 2 * i; rank < 2 * i + 2; rank++) {
             snprintf(want, sizeof(want), "[default%d]:1.%d\n", rank - 2 * i, rank);
             run_says(&c.runs[i].out, want);

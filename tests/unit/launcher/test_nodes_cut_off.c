@@ -162,10 +162,10 @@ static void test_two_hosts(void **state)
             assert_true(run_wait_file(&c.runs[0], "up"));
     }
     assert_int_equal(setns(networks[0], CLONE_NEWNET), 0);
-    assert_int_equal(crew_wait(&c, 1), 138);
+    crew_expect_node(&c, 1, 138);
     run_says(&c.runs[1].err, "another launcher does so there");
     run_touch(&c.runs[0], "go");
-    assert_int_equal(crew_wait(&c, 0), 0);
+    crew_expect_node(&c, 0, 0);
     crew_release(&c);
 }
 

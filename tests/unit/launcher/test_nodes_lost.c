@@ -27,12 +27,12 @@ static void begin(struct crew *c, int n, const char *conf, const char *nnodes, c
 static void put_away(struct crew *c, int i)
 {
     kill(c->runs[i].pid, SIGKILL);
-    assert_int_equal(crew_wait(c, i), -SIGKILL);
+    crew_expect_node(c, i, -SIGKILL);
 }
 
 static void expect_lost(struct crew *c, int i, const char *why)
 {
-    assert_int_equal(crew_wait(c, i), 140);
+    crew_expect_node(c, i, 140);
     run_says(&c->runs[i].err, why);
     assert_true(run_gone(run_read_number(&c->runs[i], "pid")));
 }
@@ -84,7 +84,7 @@ static void test_an_elastic_run_goes_on(void **state)
     for (int i = 0; i < 2; i++)
         run_touch(&c.runs[i], "go");
     for (int i = 0; i < 2; i++)
-        assert_int_equal(crew_wait(&c, i), 0);
+        crew_expect_node(&c, i, 0);
     assert_false(run_has_file(&c.runs[0], "up1"));
     crew_release(&c);
 }

@@ -68,7 +68,7 @@ static void test_one_that_fails_while_it_is_stopped(void **state)
     crew_open(&c, 1);
     c.conf = "last_call_timeout=0.01";
     crew_start_all(&c, RUN_ARGS("--nnodes=1:2", "--nproc-per-node=2", "--log-dir=logs"), script);
-    assert_int_equal(crew_wait(&c, 0), 3);
+    crew_expect_node(&c, 0, 3);
     if (!strstr(buf_str(&c.runs[0].err), "/0/error.json\n  traceback : told at the end\n"))
         fail_msg("%s", buf_str(&c.runs[0].err));
     crew_release(&c);

@@ -262,7 +262,7 @@ static void test_nodes(void **state)
     for (int i = 0; i < 2; i++)
         run_touch(&c.runs[i], "end");
     for (int i = 0; i < 2; i++)
-        assert_int_equal(crew_wait(&c, i), 0);
+        crew_expect_node(&c, i, 0);
     crew_release(&c);
 }
 
