@@ -57,7 +57,11 @@ static int pass_others(const struct attempt_mark *m, int folder, bool *removed, 
 
     if (!names)
         return err_errno(err, ERR_FATAL, errno, "cannot list it");
-    for (struct dirent *e; (e = readdir(names));) {
+    for (;;) {
+        errno = 0;
+        const struct dirent *e = readdir(names);
+        if (!e)
+            return errno ? err_errno(err, ERR_FATAL, errno, "cannot list it") : 0;
         const int n = number_of(e->d_name);
         if (n == NOT_A_MARK || n == m->number)
             continue;
@@ -72,7 +76,6 @@ static int pass_others(const struct attempt_mark *m, int folder, bool *removed, 
         folder_remove(folder, GONE, true);
         *removed = true;
     }
-    return 0;
 }
 
 static int take(struct attempt_mark *m, int folder, struct err *err)
