@@ -1,6 +1,7 @@
 /* attempt_mark.c - take the mark of an attempt, and remove those of other attempts. */
 #include "trainer/state/files/attempt_mark.h"
 
+#include "common/fsutil.h"
 #include "common/sv.h"
 #include "trainer/state/files/folder.h"
 
@@ -96,7 +97,7 @@ static int take(struct attempt_mark *m, int folder, struct err *err)
         (void)unlinkat(folder, own, AT_REMOVEDIR);
         return -1;
     }
-    if ((created || removed) && fsync(folder))
+    if ((created || removed) && fs_sync_folder(folder))
         return err_errno(err, ERR_FATAL, errno, "cannot sync it");
     m->held = true;
     return 0;
