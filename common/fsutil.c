@@ -88,6 +88,11 @@ int fs_write_all(int fd, const void *bytes, size_t len)
     return 0;
 }
 
+int fs_sync_folder(int fd)
+{
+    return fsync(fd) == 0 || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS ? 0 : -1;
+}
+
 /* fsync the folder that holds `path`, so that a rename in it survives a power cut. */
 static int sync_parent(const char *path)
 {
@@ -96,7 +101,7 @@ static int sync_parent(const char *path)
 
     snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
     cleanup_close int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? -1 : fsync(fd);
+    return fd < 0 ? -1 : fs_sync_folder(fd);
 }
 
 int fs_atomic_begin(struct fs_atomic *f, const char *path, struct err *err)

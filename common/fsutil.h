@@ -50,6 +50,10 @@ int fs_mkdirs(const char *path, struct err *err) MUST_CHECK;
 /* The same, with an fsync of each parent, so that new folders survive a power cut. */
 int fs_mkdirs_synced(const char *path, struct err *err) MUST_CHECK;
 
+/* fsync a folder, as far as its file system can: SMB before Linux 5.8 and VirtualBox's shared folders cannot.
+ * Returns -1 with errno set. */
+int fs_sync_folder(int fd);
+
 /* Call write(2) until all bytes are written. Returns -1 with errno set. */
 int fs_write_all(int fd, const void *bytes, size_t len);
 

@@ -19,6 +19,20 @@ static bool wants_files(const struct options *o, bool alone)
     return o->filters[0] || o->filters[1];
 }
 
+/* Whether output would be lost without a folder. */
+static bool needs_files(const struct options *o)
+{
+    return o->log_dir || wants_files(o, true);
+}
+
+/* Ranks find their error file by its path, also when they have changed their working folder. */
+static const char *absolute(const char *dir, struct arena *a)
+{
+    char here[PATH_MAX];
+
+    return dir[0] == '/' || !getcwd(here, sizeof(here)) ? dir : arena_printf(a, "%s/%s", here, dir);
+}
+
 static char *safe_name(const char *run_id, struct arena *a)
 {
     char *name = arena_strdup(a, run_id);
@@ -48,11 +62,11 @@ int logs_open(struct logs *l, const struct options *o, const char *run_id, struc
     l->temporary = !base && !wants_files(o, false);
     if (!base)
         base = tmp && *tmp ? tmp : "/tmp";
-    char *dir = o->log_dir ? arena_printf(&l->arena, "%s/%s_XXXXXX", base, safe_name(run_id, &l->arena))
-                           : arena_printf(&l->arena, "%s/torchelastic_XXXXXX", base);
+    char *dir = arena_printf(&l->arena, "%s/%s_XXXXXX", absolute(base, &l->arena),
+                             o->log_dir ? safe_name(run_id, &l->arena) : "torchelastic");
     if (mkdtemp(dir))
         l->run_dir = dir;
-    else if (o->log_dir || wants_files(o, true))
+    else if (needs_files(o))
         return err_errno(err, ERR_INVALID, errno, "cannot create a folder for logs in %.120s (--log-dir)",
                          base);
     return 0;
@@ -200,8 +214,11 @@ int logs_begin(struct logs *l, int attempt, int first_rank, struct err *err)
         char *dir = l->run_dir
                         ? arena_printf(&l->arena, "%s" CONTRACT_ATTEMPT "%d/%d", l->run_dir, attempt, i)
                         : NULL;
-        if (dir && fs_mkdirs(dir, err) < 0)
-            return -1;
+        if (dir && fs_mkdirs(dir, err) < 0) {
+            if (needs_files(l->options))
+                return -1;
+            dir = NULL; /* a full disk must not stop the training */
+        }
         r->error_file = dir ? arena_printf(&l->arena, "%s/error.json", dir) : NULL;
         r->prefix = make_prefix(l, i, first_rank + i);
         for (int s = 0; s < LOGS_STREAMS; s++)

@@ -75,7 +75,7 @@ struct logs {
 };
 
 /* Create the run's folder. ERR_INVALID when --log-dir cannot be written. Without --log-dir, a failure to
- * create the folder is an error only if some output goes to files alone. */
+ * create it, or later the folder of an attempt, is an error only if some output goes to files alone. */
 int logs_open(struct logs *l, const struct options *o, const char *run_id, struct err *err) MUST_CHECK;
 void logs_close(struct logs *l);
 

@@ -149,9 +149,10 @@ void help_preset(FILE *out, const struct config *cfg)
           "    2    usage: options, model file or data that cannot be used; data that are\n"
           "         not there and that no server can be reached for\n"
           "    130  stopped by SIGINT\n"
-          "    138  the other ranks did not answer within --timeout, or a download\n"
-          "         failed in a way that may pass, or this machine lacks memory, threads\n"
-          "         or descriptors for now, or more ranks are needed\n"
+          "    138  the other ranks did not answer within --timeout, or a download, or\n"
+          "         the search for a checkpoint failed in a way that may pass, or this\n"
+          "         machine lacks memory, threads or descriptors for now, or more ranks\n"
+          "         are needed\n"
           "    140  another rank went away, or the job's next attempt has begun\n"
           "    143  stopped by SIGTERM\n",
           out);

@@ -5,6 +5,7 @@
 #include "trainer/state/run_id.h"
 #include "trainer/state/weights/weights.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,15 +20,16 @@ struct candidate {
     int64_t step, saved_ms;
     uint32_t launch;
     bool same_config;
-    bool damaged;      /* its manifest cannot be read, so the fields above are not known */
-    bool other_format; /* damaged, because another version wrote it */
+    bool set_back;     /* it was written before this launch began from an earlier step */
+    bool other_format; /* another version wrote it */
     bool older_own;    /* other_format, and of the run in struct candidate_key */
-    struct err why;
+    const struct err
+        *damage; /* its manifest cannot be read, so step and config are not known; NULL: it can */
 };
 
 struct candidates {
     struct candidate *of;
-    size_t len;
+    size_t len, room;
     struct err why; /* why the folder cannot be read; kind ERR_NONE: it was read */
 };
 
@@ -46,9 +48,9 @@ static int newest_step(const void *x, const void *y)
 {
     const struct candidate *a = x;
     const struct candidate *b = y;
-    int by_step = descending(a->step, b->step);
+    const int by_branch = descending(b->set_back, a->set_back), by_step = descending(a->step, b->step);
 
-    return by_step ? by_step : descending(a->saved_ms, b->saved_ms);
+    return by_branch ? by_branch : by_step ? by_step : descending(a->saved_ms, b->saved_ms);
 }
 
 /* The rules in order of weight; the first one by which two candidates differ decides. */
@@ -57,7 +59,7 @@ static int last_written(const void *x, const void *y)
     const struct candidate *a = x;
     const struct candidate *b = y;
     const int by[] = {
-        descending(a->damaged, b->damaged),
+        descending(a->damage != NULL, b->damage != NULL),
         descending(a->same_config, b->same_config),
         descending(a->saved_ms, b->saved_ms),
     };
@@ -68,14 +70,17 @@ static int last_written(const void *x, const void *y)
     return newest_step(a, b);
 }
 
-static struct candidate look_at(const char *path, int64_t step, struct candidate_key own)
+static struct candidate look_at(const char *path, int64_t step, struct candidate_key own, struct arena *a)
 {
     struct candidate c = {.path = path, .step = step};
     struct manifest m = {0};
+    struct err why;
 
-    if (ckpt_manifest(path, &m, &c.why)) {
-        c.damaged = true;
-        c.other_format = c.why.kind == ERR_CONFLICT;
+    if (ckpt_manifest(path, &m, &why)) {
+        struct err *damage = arena_array(a, 1, struct err);
+        *damage = why;
+        c.damage = damage;
+        c.other_format = why.kind == ERR_CONFLICT;
         c.older_own = c.other_format && strcmp(m.run_id, own.run_id) == 0;
         return c;
     }
@@ -85,25 +90,47 @@ static struct candidate look_at(const char *path, int64_t step, struct candidate
     return c;
 }
 
+/* Make room for `more` checkpoints. It doubles, since a folder may have those of thousands of runs. */
+static void make_room(struct candidates *c, size_t more, struct arena *a)
+{
+    if (c->len + more <= c->room)
+        return;
+    c->room = 2 * (c->len + more);
+    struct candidate *of = arena_array(a, c->room, struct candidate);
+    if (c->len)
+        memcpy(of, c->of, c->len * sizeof(*of));
+    c->of = of;
+}
+
+/* Whether a later try may read what could not be read now: memory or the like is short, or a file server does
+ * not answer. Then a retry is better than to begin earlier, and the error gives exit code 138. */
+static bool make_retryable(struct err *err)
+{
+    static const int server[] = {ESTALE,    ETIMEDOUT,    ENOTCONN, ESHUTDOWN,
+                                 EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH};
+
+    for (size_t i = 0; i < ARRAY_LEN(server); i++)
+        if (err->code == server[i]) {
+            err->kind = ERR_TRANSIENT;
+            return true;
+        }
+    return err_is_shortage(err);
+}
+
 /* Append the checkpoints of one folder; *list is the folder's content. */
 static int append(const char *dir, struct candidate_key own, struct arena *a, struct ckpt_list *list,
                   struct candidates *ret, struct err *err)
 {
     if (ckpt_list(dir, a, list, &ret->why)) {
-        if (!err_is_shortage(&ret->why))
+        if (!make_retryable(&ret->why))
             return 0;
         *err = ret->why;
         return -1;
     }
-    if (!list->len)
-        return 0;
-    struct candidate *of = arena_array(a, ret->len + list->len, struct candidate);
-    if (ret->len)
-        memcpy(of, ret->of, ret->len * sizeof(*of));
+    make_room(ret, list->len, a);
     for (size_t i = 0; i < list->len; i++)
-        of[ret->len++] =
-            look_at(arena_printf(a, "%s/%s", dir, list->entry[i].name), list->entry[i].step, own);
-    ret->of = of;
+        ret->of[ret->len++] =
+            look_at(arena_printf(a, "%s/%s", dir, list->entry[i].name), list->entry[i].step, own, a);
     return 0;
 }
 
@@ -180,16 +207,17 @@ static int take(const struct snapshot *into, const char *path, uint32_t config, 
     return 0;
 }
 
-/* Load the first readable candidate. 1: resumed; 0: none; -1: one could not be read for lack of memory or the
- * like, and may be valid: a retry is better than to begin earlier. */
+/* Load the first readable candidate. 1: resumed; 0: none; -1: one could not be read now (make_retryable). */
 static int first_of(const struct snapshot *into, const struct candidates *c, uint32_t config,
                     struct resume_result *ret, struct err *err)
 {
     for (size_t i = 0; i < c->len; i++) {
-        struct err damage = c->of[i].why;
-        if (!c->of[i].damaged && take(into, c->of[i].path, config, ret, &damage) == 0)
+        struct err damage;
+        if (c->of[i].damage)
+            damage = *c->of[i].damage;
+        else if (take(into, c->of[i].path, config, ret, &damage) == 0)
             return 1;
-        if (err_is_shortage(&damage)) {
+        if (make_retryable(&damage)) {
             *err = damage;
             return -1;
         }
@@ -209,7 +237,7 @@ static int refuse_older(const struct candidates *c, struct err *err)
                            "a checkpoint of this run has %.300s: continue with the version that wrote it, or "
                            "remove it to "
                            "start afresh",
-                           c->of[i].why.msg);
+                           c->of[i].damage->msg);
     return 0;
 }
 
@@ -225,7 +253,7 @@ static void note_others(const struct candidates *all, const char *dir, struct re
     const struct candidate *best = NULL;
 
     for (size_t i = 0; i < all->len && !best; i++)
-        best = all->of[i].damaged ? NULL : &all->of[i];
+        best = all->of[i].damage ? NULL : &all->of[i];
     if (best && best->same_config)
         resume_note(ret, false, "started afresh: %.80s is of another run: --resume %.80s resumes from it",
                     best->path, dir);
@@ -233,6 +261,21 @@ static void note_others(const struct candidates *all, const char *dir, struct re
         resume_note(ret, false, "started afresh: %.120s is of another configuration", best->path);
     else if (ret->notes)
         resume_note(ret, true, "started afresh: no checkpoint in %.80s can be read", dir);
+}
+
+/* A user may start a run again from one of its earlier checkpoints (--resume PATH). Those of later steps stay,
+ * but the restarts of this launch continue what it has trained itself. */
+static void mark_set_back(struct candidates *c, uint32_t launch)
+{
+    int64_t first_ms = INT64_MIN;
+
+    for (size_t i = 0; launch && i < c->len; i++)
+        if (!c->of[i].damage && c->of[i].launch == launch &&
+            (first_ms == INT64_MIN || c->of[i].saved_ms < first_ms))
+            first_ms = c->of[i].saved_ms;
+    for (size_t i = 0; i < c->len; i++)
+        c->of[i].set_back = !c->of[i].damage && c->of[i].launch != launch && c->of[i].saved_ms < first_ms;
+    sort(c, newest_step);
 }
 
 /* Resume from this run's own checkpoints; with `launch`, only of that launch. Returns 1, 0 or -1 as above.
@@ -253,17 +296,18 @@ static int own(const struct snapshot *into, const struct resume_options *o, uint
         return err_wrap(err, "--ckpt_dir");
     size_t n = 0;
     for (size_t i = 0; i < mine.len; i++)
-        if (mine.of[i].damaged || (mine.of[i].same_config && (!launch || mine.of[i].launch == launch)))
+        if (mine.of[i].damage || (mine.of[i].same_config && (!launch || mine.of[i].launch == launch)))
             mine.of[n++] = mine.of[i];
     mine.len = n;
+    mark_set_back(&mine, o->launch);
     const int found = first_of(into, &mine, o->config, ret, err);
     if (found)
         return found;
     if (candidates_below(o->dir, me, &a, &all, err) || refuse_older(&all, err))
         return err_wrap(err, "--ckpt_dir");
     for (size_t i = 0; i < here.len; i++)
-        if (here.of[i].damaged && !here.of[i].other_format)
-            resume_note(ret, true, "damaged checkpoint skipped: %s", here.of[i].why.msg);
+        if (here.of[i].damage && !here.of[i].other_format)
+            resume_note(ret, true, "damaged checkpoint skipped: %s", here.of[i].damage->msg);
     tell_folder(&here, ret);
     tell_folder(&mine, ret);
     if (tell)
@@ -292,7 +336,8 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
     if (is_checkpoint(o->how)) {
         if (take(into, o->how, o->config, ret, err) == 0)
             return 1;
-        err->kind = err->kind == ERR_CONFLICT ? ERR_INVALID : err->kind;
+        if (!make_retryable(err) && err->kind == ERR_CONFLICT)
+            err->kind = ERR_INVALID;
         return err_wrap(err, "--resume");
     }
     if (candidates_below(o->how, (struct candidate_key){o->run_id, o->config}, &a, &all, err))

@@ -95,6 +95,41 @@ static void test_tee_needs_no_folder(void **state)
                "cannot create a folder for logs in /proc (--log-dir)");
 }
 
+/* It holds error files alone. When the disk has become full, or something else is in its place, ranks start again without. */
+static void test_a_restart_needs_no_folder(void **state)
+{
+    struct run r;
+
+    (void)state;
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1", "--max-restarts=1"),
+                              "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then "
+                              ": > \"${TORCHELASTIC_ERROR_FILE%/attempt_0/*}/attempt_1\"; exit 1; fi; "
+                              "[ -z \"$TORCHELASTIC_ERROR_FILE\" ] && echo again",
+                              &r),
+                     0);
+    assert_string_equal(buf_str(&r.out), "again\n");
+    run_release(&r);
+    run_expect(RUN_ARGS("--nproc-per-node=1", "--max-restarts=1", "--redirects=1"),
+               "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then "
+               ": > \"${TORCHELASTIC_ERROR_FILE%/attempt_0/*}/attempt_1\"; exit 1; fi",
+               1, "/attempt_1");
+}
+
+/* A rank that changes its working folder (as Hydra does) leaves its exception where the launcher reads it. */
+static void test_a_rank_may_change_its_folder(void **state)
+{
+    struct run r;
+
+    (void)state;
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1", "--log-dir=logs"),
+                              "cd / && echo '{\"message\": {\"message\": \"ValueError: no such table\"}}' > "
+                              "\"$TORCHELASTIC_ERROR_FILE\"; exit 3",
+                              &r),
+                     3);
+    run_blames(&r, 0, 3, "ValueError: no such table");
+    run_release(&r);
+}
+
 static void test_redirects_and_filter(void **state)
 {
     struct run r;
@@ -296,6 +331,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tee_keeps_lines_whole),
         cmocka_unit_test(test_tee_needs_no_folder),
+        cmocka_unit_test(test_a_restart_needs_no_folder),
+        cmocka_unit_test(test_a_rank_may_change_its_folder),
         cmocka_unit_test(test_redirects_and_filter),
         cmocka_unit_test(test_filtered_copies),
         cmocka_unit_test(test_error_file_is_removed),

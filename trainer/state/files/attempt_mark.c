@@ -1,6 +1,7 @@
 /* attempt_mark.c - take the mark of an attempt, and remove those of other attempts. */
 #include "trainer/state/files/attempt_mark.h"
 
+#include "common/fsutil.h"
 #include "common/sv.h"
 #include "trainer/state/files/folder.h"
 
@@ -57,7 +58,11 @@ static int pass_others(const struct attempt_mark *m, int folder, bool *removed, 
 
     if (!names)
         return err_errno(err, ERR_FATAL, errno, "cannot list it");
-    for (struct dirent *e; (e = readdir(names));) {
+    for (;;) {
+        errno = 0;
+        const struct dirent *e = readdir(names);
+        if (!e)
+            return errno ? err_errno(err, ERR_FATAL, errno, "cannot list it") : 0;
         const int n = number_of(e->d_name);
         if (n == NOT_A_MARK || n == m->number)
             continue;
@@ -72,7 +77,6 @@ static int pass_others(const struct attempt_mark *m, int folder, bool *removed, 
         folder_remove(folder, GONE, true);
         *removed = true;
     }
-    return 0;
 }
 
 static int take(struct attempt_mark *m, int folder, struct err *err)
@@ -93,7 +97,7 @@ static int take(struct attempt_mark *m, int folder, struct err *err)
         (void)unlinkat(folder, own, AT_REMOVEDIR);
         return -1;
     }
-    if ((created || removed) && fsync(folder))
+    if ((created || removed) && fs_sync_folder(folder))
         return err_errno(err, ERR_FATAL, errno, "cannot sync it");
     m->held = true;
     return 0;

@@ -205,7 +205,7 @@ static int put_in_place(const struct ckpt_writer *w, struct err *err)
             (void)renameat(in, aside, in, name);
         return -1;
     }
-    if (fsync(in))
+    if (fs_sync_folder(in))
         return err_errno(err, ERR_TRANSIENT, errno, "%s", w->dir);
     remove_checkpoint(in, aside);
     return 0;
@@ -226,7 +226,7 @@ static int finish(const struct ckpt_writer *w, struct err *err)
     if (manifest_encode(&w->manifest, &text, err) ||
         write_file(w, "manifest.json", put_text, &text, &ignored, err))
         return -1;
-    if (fsync(w->in))
+    if (fs_sync_folder(w->in))
         return err_errno(err, ERR_FATAL, errno, "%s/%s", w->dir, w->path);
     return put_in_place(w, err);
 }

@@ -60,7 +60,15 @@ int ckpt_list(const char *path, struct arena *a, struct ckpt_list *ret, struct e
     *ret = (struct ckpt_list){0};
     if (!dir)
         return err_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, errno, "%s", path);
-    for (struct dirent *e; n < CKPT_LIST_MAX && (e = readdir(dir));) {
+    while (n < CKPT_LIST_MAX) {
+        errno = 0;
+        const struct dirent *e = readdir(dir);
+        if (!e && errno) { /* without the rest, a run would begin earlier */
+            *ret = (struct ckpt_list){0};
+            return err_errno(err, ERR_FATAL, errno, "%s", path);
+        }
+        if (!e)
+            break;
         const int64_t step = step_of(e->d_name);
         if (step < 0 && !may_be_run(e))
             continue;

@@ -8,12 +8,16 @@
 #include "trainer/state/files/ckpt_dir.h"
 #include "trainer/state/run_id.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -290,8 +294,17 @@ static void a_path_is_where_a_job_begins(void **state)
     /* A run that a user starts again by hand follows its options. */
     struct plan anew = {
         .world = 1, .launch = "l", .restarts = "0", .errors = "/a/l_4/attempt_0/0/error.json"};
-    assert_int_equal(go_by(f, anew, codes), 0);
+    anew.signal = SIGTERM;
+    anew.calls = 12;
+    assert_int_equal(go_by(f, anew, codes), 143);
     assert_true(says(f, arena_printf(&f->arena, "resumed from %s:", f->cfg.resume)));
+    /* What it had trained before, up to step 30, is not what a restart continues. */
+    anew.signal = 0;
+    anew.restarts = "1";
+    assert_int_equal(go_by(f, anew, codes), 0);
+    assert_true(says(f, "resumed from "));
+    assert_false(says(f, "step 30"));
+    expect_weights(f, &want);
 }
 
 /* What a run began with need not lie there for ever: what it has learnt goes before. */
@@ -489,6 +502,87 @@ static void nothing_unread_is_passed_over_in_silence(void **state)
     }
 }
 
+/* How readdir and read fail for what lies below a folder "checkpoints"; 0: they do not. */
+static int list_error, read_error;
+
+struct dirent *__wrap_readdir(DIR *dir);
+struct dirent *__real_readdir(DIR *dir);
+ssize_t __wrap_read(int fd, void *p, size_t len);
+ssize_t __real_read(int fd, void *p, size_t len);
+
+static bool fails(int fd, int code)
+{
+    char link[64], path[PATH_MAX] = "";
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    if (!code || readlink(link, path, sizeof(path) - 1) < 0 || !strstr(path, "/checkpoints"))
+        return false;
+    errno = code;
+    return true;
+}
+
+struct dirent *__wrap_readdir(DIR *dir)
+{
+    return fails(dirfd(dir), list_error) ? NULL : __real_readdir(dir);
+}
+
+ssize_t __wrap_read(int fd, void *p, size_t len)
+{
+    return fails(fd, read_error) ? -1 : __real_read(fd, p, len);
+}
+
+/* A file server that does not answer now may do so at the next attempt: the run neither begins again nor earlier. */
+static void a_file_server_that_does_not_answer_is_tried_again(void **state)
+{
+    struct fixture *f = *state;
+    const struct {
+        int list, read;
+    } cases[] = {{ESTALE, 0}, {0, ESTALE}, {0, ETIMEDOUT}, {ENOTCONN, 0}};
+    int codes[RANKS];
+
+    stop_at_step(f, "j");
+    for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+        list_error = cases[i / 2].list;
+        read_error = cases[i / 2].read;
+        f->cfg.resume = i % 2 ? f->cfg.ckpt_dir : "auto";
+        const int code = go_by(f, (struct plan){.world = 2, .job = i % 2 ? NULL : "j"}, codes);
+        const int error = list_error ? list_error : read_error;
+        list_error = read_error = 0;
+        if (code != EXIT_CODE_RETRYABLE || codes[1] != EXIT_CODE_PEER_LOST || !says(f, strerror(error)))
+            fail_msg("case %zu: exit codes %d, %d: %s", i, code, codes[1], output(f, 0));
+    }
+    f->cfg.resume = "auto";
+    assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "j"}, codes), 0);
+    assert_true(says(f, "resumed from "));
+}
+
+/* Each new run looks through the folder that many have used before it: its memory grows with their number, not with the square. */
+static void a_thousand_other_runs_need_little_memory(void **state)
+{
+    enum { OTHERS = 1000, EACH = 3, MOST_KB = 512 << 10 };
+    struct fixture *f = *state;
+    struct rusage usage;
+    int codes[RANKS];
+
+    for (int i = 0; i < OTHERS * EACH; i++) {
+        const char *dir = arena_printf(&f->arena, "%s/other-%d-00000000/step-%010d", f->cfg.ckpt_dir,
+                                       i / EACH, 1 + i % EACH);
+        assert_int_equal(fs_mkdirs(dir, &f->err), 0);
+        FILE *out = fopen(arena_printf(&f->arena, "%s/manifest.json", dir), "w");
+        assert_non_null(out);
+        fprintf(out,
+                "{\"format\": 2, \"step\": %d, \"config\": 0, \"saved_ms\": 1, \"launch\": 0, \"run_id\": "
+                "\"other-%d\", \"files\": [{\"name\": \"a\", \"bytes\": 0, \"crc32\": 0}]}",
+                1 + i % EACH, i / EACH);
+        assert_int_equal(fclose(out), 0);
+    }
+    assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "j"}, codes), 0);
+    assert_true(says(f, "started afresh: "));
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &usage), 0);
+    if (usage.ru_maxrss > MOST_KB)
+        fail_msg("%ld KB", usage.ru_maxrss);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -506,6 +600,8 @@ int main(void)
         TEST(another_format_of_this_run_is_an_error),
         TEST(a_folder_of_older_ones_is_refused_by_their_format),
         TEST(nothing_unread_is_passed_over_in_silence),
+        TEST(a_file_server_that_does_not_answer_is_tried_again),
+        TEST(a_thousand_other_runs_need_little_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

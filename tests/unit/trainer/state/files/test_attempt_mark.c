@@ -5,6 +5,8 @@
 #include "test.h"
 #include "trainer/state/files/ckpt_dir.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -391,6 +393,36 @@ static void without_an_attempt_there_is_no_mark(void **state)
     assert_false(has(".attempt-0"));
 }
 
+/* readdir fails, as over a file server that does not answer. */
+static bool list_fails;
+
+struct dirent *__wrap_readdir(DIR *names);
+struct dirent *__real_readdir(DIR *names);
+
+struct dirent *__wrap_readdir(DIR *names)
+{
+    errno = list_fails ? ESTALE : errno;
+    return list_fails ? NULL : __real_readdir(names);
+}
+
+/* An attempt that cannot see the others' marks writes nothing. */
+static void marks_that_cannot_be_listed_stop_it(void **state)
+{
+    struct attempt_mark second = {.known = true, .number = 2}, first = {.known = true, .number = 1};
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(save(&second, 5, &err), 0);
+    list_fails = true;
+    const int rc = save(&first, 6, &err);
+    list_fails = false;
+    assert_int_equal(rc, -1);
+    assert_int_equal(err.code, ESTALE);
+    assert_false(has("step-0000000006"));
+    assert_int_equal(save(&first, 6, &err), -1);
+    assert_int_equal(err.kind, ERR_PEER);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make, clear)
 
 int main(void)
@@ -406,6 +438,7 @@ int main(void)
         TEST(a_removed_folder_is_made_again),
         TEST(names_that_are_no_marks_stay),
         TEST(a_link_is_not_followed),
+        TEST(marks_that_cannot_be_listed_stop_it),
         TEST(without_an_attempt_there_is_no_mark),
     };
 

@@ -4,6 +4,7 @@
 #include "test.h"
 #include "trainer/state/files/ckpt_dir.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -61,9 +62,11 @@ struct fixture {
 
 /* fsync(2), and the folders and files that it was called for, each behind a line's end. */
 static char synced[16384];
+static int folder_code; /* errno of fsync for folders; 0: none */
 
 int fsync(int fd)
 {
+    struct stat st;
     char link[64], path[PATH_MAX];
     const size_t len = strlen(synced);
 
@@ -71,6 +74,10 @@ int fsync(int fd)
     const ssize_t n = readlink(link, path, sizeof(path) - 1);
     if (n > 0)
         snprintf(synced + len, sizeof(synced) - len, "%.*s\n", (int)n, path);
+    if (folder_code && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        errno = folder_code;
+        return -1;
+    }
     return (int)syscall(SYS_fsync, fd);
 }
 
@@ -490,6 +497,27 @@ static void a_link_that_comes_later_leads_nowhere(void **state)
     expect_steps(swapped.moved, STEPS(10));
 }
 
+/* SMB before Linux 5.8 and VirtualBox's shared folders have no fsync of folders: that is no reason to have no checkpoints. */
+static void folders_that_cannot_be_synced_have_checkpoints(void **state)
+{
+    const struct fixture *f = *state;
+    const struct {
+        int code, rc;
+    } cases[] = {{EINVAL, 0}, {EOPNOTSUPP, 0}, {ENOSYS, 0}, {EIO, -1}};
+    char dir[160];
+    struct err err = {0};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        snprintf(dir, sizeof(dir), "%s/%zu/c", f->dir, i);
+        folder_code = cases[i].code;
+        const int rc = write_one(dir, 42, "a", 3, GOOD, &err);
+        folder_code = 0;
+        assert_int_equal(rc, cases[i].rc);
+        if (!rc)
+            expect_steps(dir, STEPS(42));
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
 
 int main(void)
@@ -499,6 +527,7 @@ int main(void)
         TEST(the_newest_stay),
         TEST(each_new_folder_is_synced_in_its_parent),
         TEST(a_writer_that_did_not_end_leaves_nothing_that_counts),
+        TEST(folders_that_cannot_be_synced_have_checkpoints),
         TEST(links_are_not_followed),
         TEST(a_link_in_the_runs_place_is_refused),
         TEST(a_link_that_comes_later_leads_nowhere),
