@@ -494,7 +494,7 @@ static void test_the_next_command(void **state)
     ptj_forget(&r);
     ptj_put_job(p, "on", "{\"tensorboardSpec\":{}}", "{\"tensorboard\":{\"ready\":false}}");
     ptj_expect(p, RUN("tensorboard", "on", "--context=a b"), 1, NULL, "=on '--context=a b')");
-    fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 403});
+    fake_plan_fault(p->server, &(struct fake_fault_plan){PTJ_FORBIDDEN});
     ptj_expect(p, RUN("suspend", "on", "--as=me"), 1, NULL, "`kubectl auth can-i --list -n team --as=me`");
     ptj_expect(p, RUN("suspend", "on", "-n", "a; b"), 2, NULL,
                "--namespace: expected a-z, 0-9 and -, got \"a; b\"\n");
@@ -511,8 +511,7 @@ static void test_nothing_is_left_half_made(void **state)
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL, "");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 0);
-    refuse.path_part = "configmaps";
-    refuse.status = 403;
+    refuse = (struct fake_fault_plan){.method = "POST", .path_part = "configmaps", PTJ_FORBIDDEN};
     fake_plan_fault(p->server, &refuse);
     ptj_expect(
         p, RUN("submit", "train.py", "--image=img"), 1, NULL,
