@@ -69,7 +69,7 @@ test-big: build ## exports and checkpoints beyond 4 GiB, opened by torch (10 GB 
 check: ## the quick part of test: style and unit tests as shipped, no root; T=cli/why: only those unit tests
 	@scripts/test.sh $(if $(T),--only '$(T)',--unit)
 
-build: ## compile operator, launcher and trainer into build/release/bin
+build: ## compile the programs into build/release/bin
 	@scripts/deps.sh build test
 	@set -o pipefail; cmake --preset release -DWITH_CUDA=$(or $(WITH_CUDA),auto) | sed -n 's/^-- CUDA/CUDA/p'
 	@cmake --build build/release

@@ -50,9 +50,13 @@ static void print_all_options(FILE *out, const struct verb *v)
 
 static void print_verb(FILE *out, const struct verb *v)
 {
-    fprintf(out,
-            "NAME\n    kubectl ptj %s - %s\n\nSYNOPSIS\n    kubectl ptj %s [OPTIONS]%s%s\n\nDESCRIPTION\n",
-            v->name, v->summary, v->name, v->operands[0] ? " " : "", v->operands);
+    cleanup_buf struct buf name = BUF_INIT(512);
+
+    buf_printf(&name, NULL, "kubectl ptj %s - %s", v->name, v->summary);
+    fputs("NAME\n", out);
+    wrap_text(out, 4, buf_str(&name));
+    fprintf(out, "\nSYNOPSIS\n    kubectl ptj %s [OPTIONS]%s%s\n\nDESCRIPTION\n", v->name,
+            v->operands[0] ? " " : "", v->operands);
     print_paragraphs(out, v->about);
     print_all_options(out, v);
     options_print_examples(out, v->examples);
@@ -67,10 +71,10 @@ static void print_program(FILE *out)
         if (!VERBS[i]->hidden)
             fprintf(out, "    %-14s %s\n", VERBS[i]->name, VERBS[i]->summary);
     print_all_options(out, NULL);
-    fputs("\n    `kubectl ptj VERB --help` explains a verb.\n\n"
-          "EXIT STATUS\n    0: success. 1: failure. 2: the command line is wrong. The help of a verb lists "
-          "its other codes.\n",
-          out);
+    fputs("\n    `kubectl ptj VERB --help` explains a verb.\n\nEXIT STATUS\n", out);
+    wrap_text(
+        out, 4,
+        "0: success. 1: failure. 2: the command line is wrong. The help of a verb lists its other codes.");
     options_print_examples(out, VERBS_EXAMPLES);
 }
 

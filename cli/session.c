@@ -183,13 +183,23 @@ static const char *verb_of(const struct kube_request *r)
     return NAMES[r->verb];
 }
 
-/* The server's own text of a 403 is long and begins with what the user knows. */
+/* Whether a 403 is that of a permission for the request itself. Quotas, policies and webhooks answer with 403, too, and where --as is
+ * not allowed another permission is missing. */
+static bool lacks_permission(const struct err *err)
+{
+    static const char CANNOT[] = "\" cannot ";
+    const char *at = err->code == 403 ? strstr(err->msg, CANNOT) : NULL;
+
+    return at && strstr(at, " resource \"") && !sv_starts(sv_from(at + sizeof(CANNOT) - 1), "impersonate ");
+}
+
+/* The server's own text of a missing permission is long and begins with what the user knows. */
 static int explain(const struct session *s, const struct kube_request *r, struct err *err)
 {
     const bool job = r->resource == &SESSION_JOBS;
     const struct err was = *err;
 
-    if (was.code == 403)
+    if (lacks_permission(&was))
         return err_set(
             err, was.kind,
             "you lack the permission to %s %s%s%s%s%s in %s%s: ask an administrator for it, or see "

@@ -2,7 +2,7 @@
  * verb that is not offline; the verb sends its requests over it.
  *
  * Ownership: session_close frees all. The caller owns the objects that session_call and session_job return.
- * Errors:    those of kube/apistatus.h and kube/transport.h, for users: a 403 names the missing permission, an
+ * Errors:    those of kube/apistatus.h and kube/transport.h, for users: one for a missing permission names it, an
  *            unreachable server has kubectl's message.
  */
 #ifndef TK_CLI_SESSION_H

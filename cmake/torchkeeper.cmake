@@ -118,6 +118,17 @@ function(tk_test name)
   set_tests_properties(${rel}/test_${name} PROPERTIES LABELS "unit;${A_LABELS}" SKIP_RETURN_CODE 77)
 endfunction()
 
+# tk_needs(test target ...): what a test that is a script needs built, as a target of the test's name, by which `make check T=` builds.
+function(tk_needs test)
+  string(REPLACE "/" "_" target "${test}")
+  add_custom_target(${target})
+  foreach(need ${ARGN})
+    if(TARGET ${need})
+      add_dependencies(${target} ${need})
+    endif()
+  endforeach()
+endfunction()
+
 # Which tests run side by side (scripts/side-by-side.sh). Call these in the folder that adds the tests. A test in none of them is short.
 # tk_busy(test ...): each keeps a core busy for seconds. As many run at once as there are cores, and they start before all others.
 function(tk_busy)

@@ -1,4 +1,4 @@
-/* places.h - ask Kueue's visibility API for the places of waiting jobs: of all jobs of a LocalQueue by one request, every
+/* places.h - request the places of waiting jobs from Kueue's visibility API: of all jobs of a LocalQueue by one request, every
  * half minute while one of them waits.
  *
  * Ownership: borrows loop and transport; places_free cancels its request. Strings are copied.

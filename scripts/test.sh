@@ -41,6 +41,7 @@ only() {
         scripts/deps.sh build test
         cmake --preset release -DWITH_CUDA="${WITH_CUDA:-off}" >/dev/null
     }
+    ninja -C build/release --quiet build.ninja # a test that is new in a CMakeLists.txt
     mapfile -t targets < <(ninja -C build/release -t targets all | sed -n "s,^\(unit_${1//\//_}[a-z0-9_]*\): phony$,\1,p")
     [ ${#targets[@]} -eq 0 ] || ninja -C build/release --quiet "${targets[@]}" # folders of scripts have none
     ctest --test-dir build/release -R "^unit/$1" -N | grep 'Test *#' >/dev/null ||

@@ -86,16 +86,32 @@ static int convert_rendezvous(struct conversion *c, const struct json_at *policy
     return 0;
 }
 
-/* Not elastic after all: the reason, and torchrun still gets the number of restarts by environment, as there. */
+static void set_procs(cJSON *torchrun, int64_t procs, struct arena *a)
+{
+    if (procs)
+        cJSON_ReplaceItemInObjectCaseSensitive(torchrun, "procPerNode",
+                                               cJSON_CreateString(arena_printf(a, "%lld", (long long)procs)));
+}
+
+/* Not elastic after all: the reason, and torchrun still gets the numbers of restarts and processes by environment, as there. */
 static int stay_fixed(struct conversion *c, const struct json_at *policy, const char *reason, struct err *err)
 {
+    static const char *const MEETING[] = {"rdzvBackend", "rdzvHost", "rdzvPort", "rdzvConf"};
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(c->spec, "replicaSpecs");
-    int64_t restarts = -1;
+    int64_t restarts = -1, procs = 0;
     cJSON *r;
 
     losses_add(c->losses, policy, "the number of pods stays fixed: %s", reason);
-    if (json_get_i64(policy, "maxRestarts", 0, INT32_MAX, &restarts, err) < 0)
+    if (json_get_i64(policy, "maxRestarts", 0, INT32_MAX, &restarts, err) < 0 ||
+        json_get_i64(policy, "nProcPerNode", 1, 4096, &procs, err) < 0)
         return -1;
+    set_procs(cJSON_GetObjectItemCaseSensitive(c->spec, "torchrunConfig"), procs, c->arena);
+    for (size_t i = 0; i < ARRAY_LEN(MEETING); i++) {
+        const struct json_at m = json_member(policy, MEETING[i]);
+        const bool is_default = cJSON_IsString(m.node) && strcmp(m.node->valuestring, "c10d") == 0;
+        if (losses_is_set(m.node) && !is_default)
+            losses_add(c->losses, &m, "the pods meet at pod 0");
+    }
     cJSON_ArrayForEach(r, list)
     {
         cJSON *container = convert_container(r);
@@ -116,9 +132,7 @@ static int convert_config(struct conversion *c, const struct json_at *policy, cJ
         json_get_i64(policy, "nProcPerNode", 1, 4096, &procs, err) < 0)
         return -1;
     cJSON_ReplaceItemInObjectCaseSensitive(torchrun, "enabled", cJSON_CreateTrue());
-    if (procs)
-        cJSON_ReplaceItemInObjectCaseSensitive(
-            torchrun, "procPerNode", cJSON_CreateString(arena_printf(c->arena, "%lld", (long long)procs)));
+    set_procs(torchrun, procs, c->arena);
     cJSON_AddNumberToObject(torchrun, "maxRestarts", (double)restarts);
     return convert_rendezvous(c, policy, torchrun, err) < 0 ? -1
                                                             : convert_rdzv_conf(c, policy, torchrun, err);

@@ -29,7 +29,8 @@ int convert_elastic(struct conversion *c, const struct json_at *policy, struct e
 /* The training container of a member of replicaSpecs. */
 cJSON *convert_container(const cJSON *replica);
 
-/* Where torchrun's options begin in command and args of a container, as one list; -1: it runs no torchrun. */
+/* Where torchrun's options begin in command and args of a container, as one list; -1: it runs no torchrun, or
+ * torch.distributed.launch without --use_env. */
 int convert_torchrun_at(const cJSON *container);
 
 bool convert_has_word(const cJSON *container, const char *word);
@@ -52,6 +53,9 @@ const cJSON *convert_find_runtime(struct conversion *c, const struct json_at *re
 /* Merge a pod template's or pod spec's patch as the API server's strategic merge does: containers, volumes, variables and the
  * like by name, objects by member, other lists as a whole. */
 void convert_merge(cJSON *to, const cJSON *patch);
+
+/* Merge the labels and annotations of `from` into the metadata. */
+void convert_labels(const struct json_at *from, cJSON *metadata);
 
 /* Report where the result has a name that Kubeflow gives a pod, and that no pod has here. */
 void convert_peers(struct conversion *c);

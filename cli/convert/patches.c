@@ -5,18 +5,23 @@
 
 enum { PATCHES_MAX = 16, PATCH_STEPS_MAX = 100 };
 
-static const struct losses_field LABELS[] = {{"labels", NULL}, {"annotations", NULL}, {0}};
-
-static void merge_labels(struct conversion *c, const struct json_at *metadata, cJSON *to)
+void convert_labels(const struct json_at *from, cJSON *metadata)
 {
     static const char *const KEPT[] = {"labels", "annotations"};
 
-    losses_members(c->losses, metadata, LABELS);
     for (size_t i = 0; i < ARRAY_LEN(KEPT); i++) {
-        const struct json_at m = json_member(metadata, KEPT[i]);
+        const struct json_at m = json_member(from, KEPT[i]);
         if (losses_is_set(m.node))
-            convert_merge(convert_object(to, KEPT[i]), m.node);
+            convert_merge(convert_object(metadata, KEPT[i]), m.node);
     }
+}
+
+static void merge_labels(struct conversion *c, const struct json_at *metadata, cJSON *to)
+{
+    static const struct losses_field FIELDS[] = {{"labels", NULL}, {"annotations", NULL}, {0}};
+
+    losses_members(c->losses, metadata, FIELDS);
+    convert_labels(metadata, to);
 }
 
 /* {metadata, spec} of pods. */
@@ -35,8 +40,7 @@ static void merge_step(struct conversion *c, const struct json_at *step, const s
                        cJSON *template)
 {
     static const struct losses_field STEP[] = {{"name", NULL}, {"template", NULL}, {0}};
-    static const struct losses_field JOB[] = {
-        {"metadata", "there is no Job between the job and its pods"}, {"spec", NULL}, {0}};
+    static const struct losses_field JOB[] = {{"metadata", RUNTIME_NO_JOB}, {"spec", NULL}, {0}};
     static const struct losses_field JOB_SPEC[] = {{"template", NULL}, {0}};
     const char *name = json_str(step->node, "name");
     const struct json_at job = json_member(step, "template");

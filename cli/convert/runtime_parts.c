@@ -60,6 +60,24 @@ static int find_step(struct conversion *c, struct runtime_parts *rt, struct err 
     return rt->step ? 0 : json_err(&rt->step_at, err, "expected a name");
 }
 
+/* Of the Job's own labels and annotations only Trainer's is known to have no effect here. */
+static void lose_job_metadata(struct conversion *c, const struct runtime_parts *rt)
+{
+    static const struct losses_field FIELDS[] = {
+        {"labels", NULL}, {"annotations", RUNTIME_NO_JOB}, {"creationTimestamp", NULL}, {0}};
+    const struct json_at metadata = json_member(&rt->job_template, "metadata");
+    const struct json_at labels = json_member(&metadata, "labels");
+    const cJSON *label;
+
+    losses_members(c->losses, &metadata, FIELDS);
+    cJSON_ArrayForEach(label, labels.node)
+    {
+        const struct json_at at = json_member(&labels, label->string);
+        if (strcmp(label->string, STEP_LABEL) != 0)
+            losses_add(c->losses, &at, "%s", RUNTIME_NO_JOB);
+    }
+}
+
 static void read_job(struct conversion *c, struct runtime_parts *rt)
 {
     static const struct losses_field STEP[] = {
@@ -80,6 +98,7 @@ static void read_job(struct conversion *c, struct runtime_parts *rt)
     rt->pod_template = json_member(&rt->job, "template");
     losses_members(c->losses, &rt->step_at, STEP);
     losses_members(c->losses, &rt->job_template, LOSSES_METADATA_AND_SPEC);
+    lose_job_metadata(c, rt);
     convert_members(c, &rt->job, JOB, c->spec, "runPolicy");
     if (replicas.node && json_exact_i64(replicas.node, 0) != 1)
         losses_add(c->losses, &replicas, "expected 1: a job has one group of these pods");
@@ -106,6 +125,29 @@ static void read_jobset(struct conversion *c, const struct runtime_parts *rt)
         convert_copy(convert_object(c->spec, "runPolicy"), "backoffLimit", &restarts);
 }
 
+/* The operator's --gang-scheduler decides whether the pods are a gang. */
+static void read_gang(struct conversion *c, const struct runtime_parts *rt)
+{
+    static const struct losses_field FIELDS[] = {{"coscheduling", NULL}, {"volcano", NULL}, {0}};
+    static const struct losses_field COSCHEDULING[] = {{"scheduleTimeoutSeconds", NULL}, {0}};
+    static const struct losses_field VOLCANO[] = {{"networkTopology", "the operator's PodGroups have none"},
+                                                  {0}};
+    const struct json_at policy = json_member(&rt->spec, "podGroupPolicy");
+    const struct json_at coscheduling = json_member(&policy, "coscheduling");
+    const struct json_at volcano = json_member(&policy, "volcano");
+    const struct json_at timeout = json_member(&coscheduling, "scheduleTimeoutSeconds");
+
+    losses_members(c->losses, &policy, FIELDS);
+    losses_members(c->losses, &coscheduling, COSCHEDULING);
+    losses_members(c->losses, &volcano, VOLCANO);
+    if (losses_is_set(timeout.node))
+        convert_copy(convert_object(convert_object(c->spec, "runPolicy"), "schedulingPolicy"),
+                     "scheduleTimeoutSeconds", &timeout);
+    if (policy.node)
+        losses_note(c->losses, &policy,
+                    "the pods start together where the operator runs with --gang-scheduler, else one by one");
+}
+
 static int read_policy(struct conversion *c, struct runtime_parts *rt, struct err *err)
 {
     static const struct losses_field FIELDS[] = {{"numNodes", NULL}, {"torch", NULL}, {0}};
@@ -128,11 +170,7 @@ static int read_policy(struct conversion *c, struct runtime_parts *rt, struct er
 static int read_all(struct conversion *c, struct runtime_parts *rt, struct err *err)
 {
     static const struct losses_field SPEC[] = {
-        {"mlPolicy", NULL},
-        {"template", NULL},
-        {"podGroupPolicy",
-         "the pods are scheduled one by one: nothing waits until all of them fit (no gang scheduling)"},
-        {0}};
+        {"mlPolicy", NULL}, {"template", NULL}, {"podGroupPolicy", NULL}, {0}};
 
     rt->spec = convert_top(&rt->root, "spec");
     rt->template = json_member(&rt->spec, "template");
@@ -142,6 +180,7 @@ static int read_all(struct conversion *c, struct runtime_parts *rt, struct err *
     if (read_policy(c, rt, err) < 0 || find_step(c, rt, err) < 0)
         return -1;
     add_metadata(c, &metadata);
+    read_gang(c, rt);
     read_job(c, rt);
     read_jobset(c, rt);
     return 0;

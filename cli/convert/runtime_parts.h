@@ -17,6 +17,9 @@ struct runtime_parts {
     const char *subject; /* of the losses before: the TrainJob */
 };
 
+/* Why the labels and annotations of the runtime's Job are lost. */
+#define RUNTIME_NO_JOB "there is no Job between the job and its pods"
+
 /* From here to runtime_end losses are the runtime's. Its policies go into spec.runPolicy, its labels into metadata. */
 int runtime_read(struct conversion *c, const cJSON *runtime, struct runtime_parts *ret,
                  struct err *err) MUST_CHECK;

@@ -33,9 +33,16 @@ static bool is_program(const char *path, const char *name)
            strspn(base + strlen(name), ".0123456789") == strlen(base + strlen(name));
 }
 
-/* torchrun, or python [-u] -m torch.distributed.run (or its old name launch). */
+static bool is_use_env(const char *word)
+{
+    return strcmp(word, "--use_env") == 0 || strcmp(word, "--use-env") == 0;
+}
+
+/* torchrun, or python [-u] -m torch.distributed.run. Its old name launch passes --local-rank to the program, which torchrun does
+ * not, unless --use_env is given. */
 static int options_at(const cJSON *const *words, int n)
 {
+    bool uses_env = false;
     int i = 1;
 
     if (n > 0 && is_program(words[0]->valuestring, "torchrun"))
@@ -44,9 +51,11 @@ static int options_at(const cJSON *const *words, int n)
         return -1;
     while (i < n && strcmp(words[i]->valuestring, "-u") == 0)
         i++;
+    for (int k = i + 2; k < n; k++)
+        uses_env |= is_use_env(words[k]->valuestring);
     if (i + 1 < n && strcmp(words[i]->valuestring, "-m") == 0 &&
         (strcmp(words[i + 1]->valuestring, "torch.distributed.run") == 0 ||
-         strcmp(words[i + 1]->valuestring, "torch.distributed.launch") == 0))
+         (uses_env && strcmp(words[i + 1]->valuestring, "torch.distributed.launch") == 0)))
         return i + 2;
     return -1;
 }
@@ -128,8 +137,8 @@ static void take_option(struct conversion *c, const struct json_at *at, const ch
 
 void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *container)
 {
-    static const char *const FLAGS[] = {
-        "m", "module", "no-python", "run-path", "standalone", "virtual-local-rank", NULL};
+    static const char *const FLAGS[] = {"m",          "module",  "no-python",          "run-path",
+                                        "standalone", "use-env", "virtual-local-rank", NULL};
     const cJSON *words[WORDS_MAX];
     const int n = words_of(container, words);
     cJSON *args = cJSON_CreateArray();
@@ -142,7 +151,8 @@ void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *con
         const char *value = equals                          ? equals + 1
                             : !one_of(name, FLAGS) && i < n ? words[i++]->valuestring
                                                             : NULL;
-        take_option(c, at, word, name, value);
+        if (!is_use_env(word)) /* torchrun does so always */
+            take_option(c, at, word, name, value);
     }
     for (; i >= 0 && i < n; i++)
         cJSON_AddItemToArray(args, cJSON_CreateString(words[i]->valuestring));

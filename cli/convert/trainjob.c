@@ -170,6 +170,8 @@ int convert_trainjob(struct conversion *c, struct err *err)
         {"suspend", NULL},
         {"managedBy", NULL},
         {"activeDeadlineSeconds", NULL},
+        {"labels", NULL},
+        {"annotations", NULL},
         {"initializer", "nothing fetches data or a model before training: do it in an init container, or in "
                         "a Job before this one"},
         {0}};
@@ -179,6 +181,7 @@ int convert_trainjob(struct conversion *c, struct err *err)
     struct runtime_parts rt;
 
     losses_members(c->losses, &spec, FIELDS);
+    convert_labels(&spec, c->metadata); /* Trainer before 2.2: of the JobSet, which is the job here */
     const cJSON *runtime = convert_find_runtime(c, &ref, err);
     if (!runtime || runtime_read(c, runtime, &rt, err) < 0)
         return -1;

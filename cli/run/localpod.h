@@ -14,7 +14,7 @@
 #include "common/contract.h"
 #include "operator/api/trainjob.h"
 
-/* The file of the container's termination message, and the port that the operator asks for the progress. */
+/* The file of the container's termination message, and the port at which the operator polls the progress. */
 #define LOCALPOD_LEFT_OUT CONTRACT_ENV_TERMINATION_LOG, CONTRACT_ENV_PROGRESS_PORT
 
 struct localpod_variable {

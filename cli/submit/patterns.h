@@ -1,6 +1,6 @@
 /* patterns.h - patterns of file names, as in .ptjignore and --include, and which files look like keys. Pure.
  *
- * A text has one pattern on each line, as .gitignore has; `kubectl ptj submit --help` (verb.c) describes the subset.
+ * A text has one pattern on each line, as .gitignore has; `kubectl ptj submit --help` (help/submit.txt) describes the subset.
  */
 #ifndef TK_CLI_SUBMIT_PATTERNS_H
 #define TK_CLI_SUBMIT_PATTERNS_H

@@ -336,6 +336,21 @@ static int undo(struct session *session, const struct submission *s, const char 
     return err_wrap(err, "the job %s has been deleted", s->name);
 }
 
+/* Say what may be left of a create that failed. Always -1. */
+static int not_created(const struct session *session, const struct submission *s, struct err *err)
+{
+    const struct err was = *err;
+
+    if (was.code == 409)
+        return err_wrap(err, "choose another --name than %s, or delete that job", s->name);
+    if (!was.code || was.code >= 500) /* the answer may be lost, not the request */
+        return err_set(err, was.kind,
+                       "%.400s; if the job %s exists now, it is suspended and has no code: kubectl delete "
+                       "ptj %s -n %s%s",
+                       was.msg, s->name, s->name, session->ns, buf_str(&session->options));
+    return -1;
+}
+
 /* The job first: it owns the ConfigMap, and a job that the API server refuses leaves nothing. It is suspended until its ConfigMap
  * exists: else another user could create one of that name, and the pods would run that code. */
 static int send(struct session *session, const struct submission *s, cJSON *job, struct err *err)
@@ -345,8 +360,7 @@ static int send(struct session *session, const struct submission *s, cJSON *job,
 
     cJSON_AddTrueToObject(cJSON_GetObjectItemCaseSensitive(job, "spec"), "suspend");
     if (create(session, &SESSION_JOBS, job, &made, err) < 0)
-        return err->code == 409 ? err_wrap(err, "choose another --name than %s, or delete that job", s->name)
-                                : -1;
+        return not_created(session, s, err);
     const char *uid = json_meta(made, "uid");
     cleanup_json cJSON *code = manifest_code(s, uid);
     if (create(session, &KUBE_CONFIGMAPS, code, NULL, err) < 0) {

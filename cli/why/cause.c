@@ -52,15 +52,26 @@ static bool in_words(const char *list, const char *reason)
     return false;
 }
 
+static bool has_text(const struct cause *c, const char *text)
+{
+    const struct yaml_tree *t = c->texts;
+
+    while (t && !strcasestr(text, t->text))
+        t = t->next;
+    return t;
+}
+
 static bool fits(const struct cause *c, const struct finding *g)
 {
-    bool match = c->code ? c->code == g->exit_code : !c->texts;
-
     if (c->reasons && !in_words(c->reasons, g->reason))
         return false;
-    for (const struct yaml_tree *t = c->texts; t; t = t->next)
-        match |= strcasestr(g->text, t->text) != NULL;
-    return match;
+    return (c->code ? c->code == g->exit_code : !c->texts) || has_text(c, g->text);
+}
+
+/* By the reason, or by the line with the error: other lines of the log may be of something else. */
+static bool fits_surely(const struct cause *c, const struct finding *g)
+{
+    return c->reasons ? fits(c, g) : has_text(c, g->line);
 }
 
 const struct cause *cause_of(const struct yaml_tree *causes, const struct finding *g, struct arena *a)
@@ -69,14 +80,16 @@ const struct cause *cause_of(const struct yaml_tree *causes, const struct findin
     const struct yaml_at rows = yaml_member(&root, CAUSE_KINDS[g->kind]);
     struct cause *ret = arena_new(a, struct cause);
     struct err err;
-    int i = 0;
 
-    for (const struct yaml_tree *row = rows.node->first; row; row = row->next) {
-        const struct yaml_at at = yaml_item(&rows, row, i++);
-        if (read_row(&at, ret, &err) < 0)
-            abort(); /* as in causes_read */
-        if (fits(ret, g))
-            break;
+    for (int sure = g->line != NULL; sure >= 0; sure--) {
+        int i = 0;
+        for (const struct yaml_tree *row = rows.node->first; row; row = row->next) {
+            const struct yaml_at at = yaml_item(&rows, row, i++);
+            if (read_row(&at, ret, &err) < 0)
+                abort(); /* as in causes_read */
+            if (sure ? fits_surely(ret, g) : fits(ret, g))
+                return ret;
+        }
     }
     return ret;
 }
@@ -88,5 +101,6 @@ const char *cause_subject(const struct cause *c, const struct finding *g, struct
     if (!at)
         return "";
     at += strlen(c->subject);
-    return arena_strndup(a, at, strcspn(at, "\"', \n"));
+    const size_t len = strcspn(at, "\"', \n");
+    return arena_strndup(a, at, len - (len && at[len - 1] == ':'));
 }

@@ -21,10 +21,10 @@ extern const char *const CAUSE_KINDS[];
 
 const struct yaml_tree *causes_read(struct arena *a);
 
-/* The first row of the finding's kind that fits; there is always one, unless it is WHY_HEALTHY. */
+/* The row of the finding's kind that fits (causes.yaml says which); there is always one, unless it is WHY_HEALTHY. */
 const struct cause *cause_of(const struct yaml_tree *causes, const struct finding *g, struct arena *a);
 
-/* What stands behind the cause's `subject` in the text, to the quote or space; "" for none. */
+/* What stands behind the cause's `subject` in the text, to the quote, space or colon; "" for none. */
 const char *cause_subject(const struct cause *c, const struct finding *g, struct arena *a);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { NO_STATUS_MS = 10000, TEXT_LOG_LINES = 25 };
+enum { NO_STATUS_MS = 10000, TEXT_LOG_LINES = 5 };
 
 const struct finding FINDING_NONE = {
     .message = "", .text = "", .rank = -1, .exit_code = -1, .attempt = -1, .judged = true};
@@ -62,13 +62,34 @@ static void set_probes(struct finding *g, const struct why_facts *f, struct aren
     }
 }
 
+/* The end of a text that may show why the program ended: its last exception with those that led to it, or the last lines. What
+ * stands before may be a warning, or an exception that was caught. */
+static const char *last_words(const char *text)
+{
+    static const char BEGIN[] = "Traceback (most recent call last)";
+    static const char *const LEADS_TO[] = {"During handling of the above exception",
+                                           "The above exception was the direct cause"};
+    const char *begin = NULL, *before = NULL;
+
+    for (const char *at = text; (at = strstr(at, BEGIN)); at += strlen(BEGIN)) {
+        bool led = false;
+        for (size_t i = 0; before && i < ARRAY_LEN(LEADS_TO); i++) {
+            const char *words = strstr(before, LEADS_TO[i]);
+            led |= words && words < at;
+        }
+        begin = led ? begin : at;
+        before = at;
+    }
+    return begin ? begin : finding_tail(text, TEXT_LOG_LINES);
+}
+
 /* The text in which the cause of a failure is looked for, without what PyTorch's launcher reports of itself. */
 static void set_text(struct finding *g, const struct why_facts *f, const char *condition, struct arena *a)
 {
     g->log = rootcause_log(f->log ? f->log : "", g->rank, a);
     g->line = rootcause_line(g->message, g->log, a);
-    g->text = arena_printf(a, "%s\n%s\n%s\n%s", g->line, condition, rootcause_log(g->message, g->rank, a),
-                           finding_tail(g->log, TEXT_LOG_LINES));
+    g->text = arena_printf(a, "%s\n%s\n%s\n%s", g->line, condition,
+                           last_words(rootcause_log(g->message, g->rank, a)), last_words(g->log));
     set_probes(g, f, a);
 }
 

@@ -123,16 +123,55 @@ static const char *where(const struct why_facts *f, const struct finding *g, str
     return g->others ? arena_printf(a, "%s; and %d more", at, g->others) : at;
 }
 
+/* The line with the error, whole where the message has more of it. */
+static const char *error_text(const struct finding *g, struct arena *a)
+{
+    const char *at = g->line[0] ? strstr(g->message, g->line) : NULL;
+
+    return at ? arena_strndup(a, at, strcspn(at, "\n")) : g->line;
+}
+
+static int rows_of(struct sv text, size_t columns)
+{
+    int rows = 0;
+
+    for (; text.len; rows++) {
+        text = sv_skip(text, line_length(text, columns));
+        while (sv_starts(text, " "))
+            text = sv_skip(text, 1);
+    }
+    return rows;
+}
+
+/* Leave the middle of a text out that needs more than so many rows: its end says most. */
+static const char *without_middle(const struct lines *l, const char *text, int rows)
+{
+    static const char MARK[] = "... ";
+    const struct sv shown = sv_from(safe(l->a, sv_from(text)));
+    const size_t row = (size_t)l->columns - 2;
+    struct sv end = shown;
+
+    if (!l->columns || rows_of(shown, row) <= rows)
+        return text;
+    while (rows_of(end, row - strlen(MARK)) > rows - 1) {
+        const size_t word = strcspn(end.p, " ") + 1;
+        end = sv_skip(end, word < end.len ? word : end.len);
+    }
+    return end.len ? arena_printf(l->a, "%.*s%s%s", (int)line_length(shown, row), shown.p, MARK, end.p)
+                   : text;
+}
+
 static void add_head(struct lines *l, const struct why_facts *f, const struct answer *w, bool all)
 {
     const struct finding *g = &w->finding;
     const char *state = job_phase_name(f->job->status.phase);
-    const char *message = g->kind == WHY_FAILURE ? g->line : g->message;
+    const char *message = g->kind == WHY_FAILURE ? error_text(g, l->a) : g->message;
 
     lines_wrapped(l, arena_printf(l->a, "%s: ", state[0] ? state : "New"), w->summary, 2);
     lines_wrapped(l, "  ", where(f, g, l->a), all ? 0 : 2);
     if (message[0])
-        lines_wrapped(l, "  ", message, all ? 0 : MESSAGE_ROWS);
+        lines_wrapped(l, "  ", all ? message : without_middle(l, message, MESSAGE_ROWS),
+                      all ? 0 : MESSAGE_ROWS);
 }
 
 /* Earlier failures of the job, the newest first: how often which. */

@@ -21,7 +21,7 @@ enum queue_step {
     QUEUE_STEP_DELETE, /* or, when that is under way, remove the finalizer */
     QUEUE_STEP_FAIL,   /* Finished: the pods cannot be as the admission says */
     QUEUE_STEP_ADOPT,
-    QUEUE_STEP_OUT_OF_SYNC, /* Finished: MultiKueue sends the job anew */
+    QUEUE_STEP_OUT_OF_SYNC, /* Finished: MultiKueue sends the job again */
 };
 
 /* pytorchtrainingjob-<job>-<the first 8 characters of its UID>, or the one that others made for the job. */

@@ -22,6 +22,11 @@ struct ptj_result {
     char *out, *err;
 };
 
+/* Of a struct fake_fault_plan: what the API server answers where a permission is missing. */
+#define PTJ_FORBIDDEN                                                                                        \
+    .fault = FAKE_STATUS, .status = 403,                                                                     \
+    .message = "pods is forbidden: User \"me\" cannot get resource \"pods\" in API group \"\""
+
 #define PTJ_JOBS "/apis/batch.tensorstack.dev/v1beta1/namespaces/team/pytorchtrainingjobs"
 
 void ptj_begin(struct ptj *p, const char *program);

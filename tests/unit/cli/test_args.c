@@ -3,6 +3,7 @@
 
 #include "cli/args.h"
 #include "cli/help.h"
+#include "common/wrap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,8 +114,8 @@ static void take(const struct option_example *list)
         }
 }
 
-/* Nothing stands behind its EXAMPLES. */
-static void test_help_ends_with_examples(void **state)
+/* Nothing stands behind its EXAMPLES, and each line fits a terminal. */
+static void test_help(void **state)
 {
     (void)state;
     for (int i = -1; i < 0 || (VERBS[i] && !VERBS[i]->hidden); i++) { /* the hidden one is the last */
@@ -123,6 +124,9 @@ static void test_help_ends_with_examples(void **state)
         FILE *out = open_memstream(&text, &len);
         help_print(out, i < 0 ? NULL : VERBS[i]);
         fclose(out);
+        for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+            if (strcspn(line, "\n") > WRAP_WIDTH)
+                fail_msg("%d columns: %.*s", WRAP_WIDTH, (int)strcspn(line, "\n"), line);
         const char *at = strstr(text, "\nEXAMPLES\n");
         assert_non_null(at);
         for (at += strlen("\nEXAMPLES\n"); *at; at += strcspn(at, "\n") + 1)
@@ -147,7 +151,7 @@ int main(void)
         cmocka_unit_test(test_options_that_repeat),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_help_needs_no_operands),
-        cmocka_unit_test(test_help_ends_with_examples),
+        cmocka_unit_test(test_help),
         cmocka_unit_test(test_examples_are_taken),
     };
 

@@ -494,7 +494,7 @@ static void test_the_next_command(void **state)
     ptj_forget(&r);
     ptj_put_job(p, "on", "{\"tensorboardSpec\":{}}", "{\"tensorboard\":{\"ready\":false}}");
     ptj_expect(p, RUN("tensorboard", "on", "--context=a b"), 1, NULL, "=on '--context=a b')");
-    fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 403});
+    fake_plan_fault(p->server, &(struct fake_fault_plan){PTJ_FORBIDDEN});
     ptj_expect(p, RUN("suspend", "on", "--as=me"), 1, NULL, "`kubectl auth can-i --list -n team --as=me`");
     ptj_expect(p, RUN("suspend", "on", "-n", "a; b"), 2, NULL,
                "--namespace: expected a-z, 0-9 and -, got \"a; b\"\n");
@@ -511,8 +511,7 @@ static void test_nothing_is_left_half_made(void **state)
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL, "");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 0);
-    refuse.path_part = "configmaps";
-    refuse.status = 403;
+    refuse = (struct fake_fault_plan){.method = "POST", .path_part = "configmaps", PTJ_FORBIDDEN};
     fake_plan_fault(p->server, &refuse);
     ptj_expect(
         p, RUN("submit", "train.py", "--image=img"), 1, NULL,
@@ -526,6 +525,22 @@ static void test_nothing_is_left_half_made(void **state)
                "the job train has been deleted: you lack the permission to patch pytorchtrainingjobs");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
     fake_plan_fault(p->server, NULL);
+}
+
+/* The job was created, and the answer was lost: nothing says what to delete but the message. */
+static void test_a_lost_answer(void **state)
+{
+    struct ptj *p = *state;
+
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.method = "POST",
+                                                         .path_part = "pytorchtrainingjobs",
+                                                         .fault = FAKE_DROP_AFTER});
+    ptj_expect(p, RUN("submit", "train.py", "--image=img", "--as=me"), 1, NULL,
+               "if the job train exists now, it is suspended and has no code: kubectl delete ptj train -n "
+               "team --as=me\n");
+    assert_int_equal(fake_count(p->server, PTJ_JOBS), 1);
+    fake_plan_fault(p->server, NULL);
+    assert_true(fake_remove(p->server, PTJ_JOBS "/train"));
 }
 
 /* Who sees the job may make a ConfigMap of that name first. No pod runs what is in it: the job is suspended as long as it lives. */
@@ -897,6 +912,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_creates, begin, end),
         cmocka_unit_test_setup_teardown(test_the_next_command, begin, end),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_half_made, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_lost_answer, begin, end),
         cmocka_unit_test_setup_teardown(test_a_neighbour_makes_the_configmap, begin, end),
         cmocka_unit_test(test_patterns),
         cmocka_unit_test_setup_teardown(test_ptjignore, begin, end),

@@ -76,15 +76,25 @@ static void test_scale(void **state)
 
 static void test_failures(void **state)
 {
+    /* Answers with 403 about something else: a quota, a policy, --as. */
+    static const char *const NO_PERMISSION[] = {
+        "pytorchtrainingjobs.batch.tensorstack.dev \"a\" is forbidden: exceeded quota: few, requested: "
+        "count/pytorchtrainingjobs.batch.tensorstack.dev=1, used: 1, limited: 1",
+        "admission webhook \"team.example.com\" denied the request: the label cost-centre is missing",
+        "users \"you\" is forbidden: User \"me\" cannot impersonate resource \"users\" in API group \"\""};
     struct ptj *p = *state;
 
     ptj_expect(p, RUN("suspend", "none"), 1, NULL, "there is no training job \"none\" in namespace team\n");
     ptj_put_job(p, "a", "{}", "{}");
-    fake_plan_fault(p->server,
-                    &(struct fake_fault_plan){.writes = true, .fault = FAKE_STATUS, .status = 403});
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.writes = true, PTJ_FORBIDDEN});
     ptj_expect(
         p, RUN("suspend", "a"), 1, NULL,
         "you lack the permission to patch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
+    for (size_t i = 0; i < ARRAY_LEN(NO_PERMISSION); i++) {
+        fake_plan_fault(p->server, &(struct fake_fault_plan){
+                                       .fault = FAKE_STATUS, .status = 403, .message = NO_PERMISSION[i]});
+        ptj_expect(p, RUN("suspend", "a"), 1, NULL, NO_PERMISSION[i]);
+    }
     fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_DROP_BEFORE});
     ptj_expect(p, RUN("suspend", "a"), 1, NULL, "kubectl ptj suspend: API server: GET /apis/");
     fake_plan_fault(p->server, NULL);

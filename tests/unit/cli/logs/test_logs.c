@@ -359,11 +359,9 @@ static void test_refused(void **state)
     struct ptj *p = *state;
 
     put_ended(p, "Succeeded");
-    fake_plan_fault(p->server,
-                    &(struct fake_fault_plan){.path_part = "/log", .fault = FAKE_STATUS, .status = 403});
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.path_part = "/log", PTJ_FORBIDDEN});
     ptj_expect(p, RUN("logs", "j"), 1, NULL, "you lack the permission to get pods/log in namespace team");
-    fake_plan_fault(p->server,
-                    &(struct fake_fault_plan){.path_part = "/pods", .fault = FAKE_STATUS, .status = 403});
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.path_part = "/pods", PTJ_FORBIDDEN});
     ptj_expect(p, RUN("logs", "j"), 1, NULL, "you lack the permission to watch pods in namespace team");
     fake_plan_fault(p->server, NULL);
     ptj_expect(p, RUN("logs", "none"), 1, NULL, "there is no training job \"none\"");

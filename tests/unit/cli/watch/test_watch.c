@@ -256,9 +256,8 @@ static void test_lost_and_slow_server(void **state)
 
 static void test_rights(void **state)
 {
-    static const struct fake_fault_plan JOBS = {
-        .path_part = "pytorchtrainingjobs", .fault = FAKE_STATUS, .status = 403};
-    static const struct fake_fault_plan EVENTS = {.path_part = "events", .fault = FAKE_STATUS, .status = 403};
+    static const struct fake_fault_plan JOBS = {.path_part = "pytorchtrainingjobs", PTJ_FORBIDDEN};
+    static const struct fake_fault_plan EVENTS = {.path_part = "events", PTJ_FORBIDDEN};
     static const struct fake_fault_plan NONE = {
         .path_part = "pytorchtrainingjobs", .fault = FAKE_STATUS, .status = 404};
     struct ptj *p = *state;

@@ -86,7 +86,7 @@ static void refuse(struct ptj *p, const char *part)
 {
     static struct fake_fault_plan plan;
 
-    plan = (struct fake_fault_plan){.path_part = part, .fault = FAKE_STATUS, .status = 403};
+    plan = (struct fake_fault_plan){.path_part = part, PTJ_FORBIDDEN};
     fake_plan_fault(p->server, &plan);
 }
 
