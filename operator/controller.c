@@ -418,7 +418,7 @@ static void set_rest(const struct controller *c, struct jobmemory *m)
 static void act(struct pass *p, size_t create_bytes)
 {
     if (!finds_room(p, create_bytes)) {
-        kube_work_after(p->work, NO_ROOM_MS);
+        kube_work_put_back(p->work, NO_ROOM_MS);
         return;
     }
     p->actions = actions_new(p->c->transport, p->c->recorder, &p->target, &p->plan, &p->arena, on_done, p);
@@ -447,9 +447,9 @@ static void plan_and_act(struct pass *p, const struct trainjob *job)
     find_place(p, job);
     set_rest(c, m);
     if (is_doubtful(p))
-        kube_work_after(p->work, LOOK_AGAIN_MS);
+        kube_work_put_back(p->work, LOOK_AGAIN_MS);
     else if (is_postponed(p))
-        kube_work_after(p->work, POSTPONE_MS);
+        kube_work_put_back(p->work, POSTPONE_MS);
     else
         act(p, in.create_bytes);
 }
@@ -534,7 +534,7 @@ static void reconcile(void *ctx, struct kube_work *w)
     c->begun_us = cpu_us(c);
     int64_t wait_ms = wait_of(c, m, cached);
     if (wait_ms) {
-        kube_work_after(w, wait_ms);
+        kube_work_put_back(w, wait_ms);
         return;
     }
     cleanup_trainjob struct trainjob *job = jobtext_decode(cached, &err);

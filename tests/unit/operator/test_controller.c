@@ -295,6 +295,23 @@ static void test_fewer_replicas(void **state)
     assert_int_equal(lab_events(l, "TemplateChanged", NULL), 1);
 }
 
+/* The pods of a large job may not be deleted. Its plans take so much CPU time that it rests between them; nevertheless it tries
+ * less and less often. */
+static void test_a_refused_delete_of_a_large_job(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    lab_run_settled(l, LAB_TWO);
+    l->slow_ms = 5;
+    l->busy_us = 20000;
+    fake_refuse(l->server, "DELETE", "/pods/", 403);
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
+    lab_pass_ms(l, 600000);
+    assert_in_range(fake_log_count(l->server, "DELETE", "/pods/"), 4, 60);
+    fake_plan_fault(l->server, NULL);
+    lab_until_status(l, "phase", "Paused");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +327,7 @@ int main(void)
         LAB_TEST(test_a_flood_of_events),
         LAB_TEST(test_a_flood_on_a_busy_node),
         LAB_TEST(test_fewer_replicas),
+        LAB_TEST(test_a_refused_delete_of_a_large_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
