@@ -490,15 +490,11 @@ static int64_t wait_of(struct controller *c, struct jobmemory *m, const struct j
 static void reconcile_orphans(struct controller *c, struct kube_work *w)
 {
     struct pass *p = pass_new_orphans(c, w);
-    struct plan_input in = {.now_ms = wall_ms(c)};
     const struct jobtext *cached = watches_job(&c->watches, p->target.uid);
-    struct trainjob job = {.deleting = true};
+    struct err ignored;
+    cleanup_trainjob struct trainjob *job = cached ? jobtext_decode(cached, &ignored) : NULL;
+    struct plan_input in = {.now_ms = wall_ms(c), .job = job};
 
-    if (cached) {
-        job.name = arena_strdup(&p->arena, cached->name);
-        job.uid = arena_strdup(&p->arena, p->target.uid);
-        in.job = &job;
-    }
     watches_gather_queue(&c->watches, p->target.ns, p->target.uid, false, &p->arena, &in);
     watches_gather_pods(&c->watches, p->target.ns, p->target.uid, &p->arena, &in);
     plan_orphans(&in, &p->arena, &p->plan);

@@ -414,27 +414,66 @@ static void test_waits_quietly_for_lists(void **state)
     LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
 }
 
-/* A namespace whose queued jobs are deleted together: what is read of their Workloads counts as memory. */
-static void test_orphans_in_the_budget(void **state)
-{
-    enum { BYTES = 1 << 20 };
-    struct lab *l = begin(state, lab_forever);
-    cleanup_free char *body = malloc(BYTES + 64);
+/* ---- a job that is being deleted, and is kept by the finalizer of somebody else */
 
-    assert_non_null(body);
-    lab_put(l, LAB_JOB, QUEUED("", "2"));
-    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+static void delete_held(struct lab *l)
+{
     l->collects = false;
     lab_put(l, LAB_JOB, "{'metadata':{'finalizers':['tenant.example/keep']}}");
     assert_true(fake_delete(l->server, LAB_JOB));
-    snprintf(body, BYTES + 64, "{'metadata':{'annotations':{'mine':'%0*d'}}}", BYTES, 0);
-    lab_workload_put(l, body);
-    lab_pass_ms(l, 5000);
-    lab_evict(l, "Preempted");
-    LAB_UNTIL(l, lab_counts(l).pass_bytes > 2 * BYTES);
-    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
-    lab_pass_ms(l, 5000);
-    assert_true(lab_counts(l).pass_bytes == 0);
+}
+
+/* It will never have pods again: Kueue gives it no quota. */
+static void test_deleted_while_waiting(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    delete_held(l);
+    lab_pass_ms(l, 20000);
+    l->queues.full = false;
+    lab_pass_ms(l, 20000);
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+    assert_int_equal(l->queues.admitted, 0);
+}
+
+/* Its pods end by themselves. */
+static void test_deleted_while_running(void **state)
+{
+    struct lab *l = begin(state, lab_well);
+
+    l->hold_master = true;
+    lab_put(l, LAB_JOB, QUEUED("", "1"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    delete_held(l);
+    lab_pass_ms(l, 20000);
+    assert_true(lab_workload_is(l, "QuotaReserved", "True"));
+    l->hold_master = false;
+    lab_pass_ms(l, 60000);
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+}
+
+/* Another controller runs it, and has a Workload for it. */
+static void test_deleted_of_another_controller(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    char body[900];
+
+    lab_put(l, LAB_JOB, QUEUED("'managedBy':'tenant.example/controller',", "2"));
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    snprintf(body, sizeof(body),
+             "{'metadata':{'ownerReferences':[{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
+             "','name':'j','uid':'%s','controller':true}]},'spec':{'active':true},'status':{'admission':{'"
+             "clusterQueue':'q'},'conditions':[{'type':'QuotaReserved','status':'True','reason':'r'},{'type':"
+             "'Evicted','status':'True','reason':'Preempted','message':'m'}]}}",
+             json_str(json_child(job, "metadata"), "uid"));
+    l->queues.runs = false;
+    lab_put(l, LAB_WORKLOADS "/theirs", body);
+    delete_held(l);
+    lab_pass_ms(l, 20000);
+    assert_int_equal(asked(l, "PUT", "/workloads") + asked(l, "DELETE", "/workloads"), 0);
 }
 
 int main(void)
@@ -459,7 +498,9 @@ int main(void)
         LAB_TEST(test_other_finalizer),
         LAB_TEST(test_waits_quietly),
         LAB_TEST(test_waits_quietly_for_lists),
-        LAB_TEST(test_orphans_in_the_budget),
+        LAB_TEST(test_deleted_while_waiting),
+        LAB_TEST(test_deleted_while_running),
+        LAB_TEST(test_deleted_of_another_controller),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
