@@ -308,6 +308,7 @@ static void test_a_refused_delete_of_a_large_job(void **state)
     lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
     lab_pass_ms(l, 600000);
     assert_in_range(fake_log_count(l->server, "DELETE", "/pods/"), 4, 60);
+    assert_true(lab_events(l, "WriteRefused", "deleting Pod j-node-") > 0);
     fake_plan_fault(l->server, NULL);
     lab_until_status(l, "phase", "Paused");
 }

@@ -414,6 +414,21 @@ static void test_waits_quietly_for_lists(void **state)
     LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
 }
 
+/* A role without the status of Workloads: the quota stays taken, and an event reports why. */
+static void test_release_refused(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    fake_refuse(l->server, "PUT", "/status", 403);
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_events(l, "WriteRefused", "changing Workload pytorchtrainingjob-j-") > 0);
+    fake_plan_fault(l->server, NULL);
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+}
+
 /* ---- a job that is being deleted, and is kept by the finalizer of somebody else */
 
 static void delete_held(struct lab *l)
@@ -498,6 +513,7 @@ int main(void)
         LAB_TEST(test_other_finalizer),
         LAB_TEST(test_waits_quietly),
         LAB_TEST(test_waits_quietly_for_lists),
+        LAB_TEST(test_release_refused),
         LAB_TEST(test_deleted_while_waiting),
         LAB_TEST(test_deleted_while_running),
         LAB_TEST(test_deleted_of_another_controller),
