@@ -251,15 +251,18 @@ static void create_missing(struct planner *p)
     create_pods(p);
 }
 
-/* restartPolicy Always: repeat a pod that succeeded, alone, at the earliest 10 s after its end. */
+/* restartPolicy Always: repeat a pod that succeeded, alone, at the earliest 10 s after its end, or after its creation if the
+ * node's clock is ahead. */
 static void repeat_finished(struct planner *p)
 {
     for (int i = 1; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
         if (s->spec->restart_policy != RESTART_ALWAYS || !s->pod || !planner_slot_done(s))
             continue;
-        int64_t due = s->pod->training.finished_ms + ALWAYS_SPACING_MS;
-        if (due > p->now_ms)
+        bool ahead = s->pod->training.finished_ms > p->now_ms;
+        int64_t from = ahead ? s->pod->created_ms : s->pod->training.finished_ms;
+        int64_t due = from + ALWAYS_SPACING_MS;
+        if (due > p->now_ms && from <= p->now_ms)
             planner_requeue(p, due);
         else
             (void)planner_delete_pod(p, s->pod);

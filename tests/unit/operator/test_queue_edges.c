@@ -414,6 +414,26 @@ static void test_waits_quietly_for_lists(void **state)
     LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
 }
 
+/* The operator's clock is set back by an hour: a job that has just queued again may do so after 30 s, not after an hour. */
+static void test_queued_again_and_a_step_back(void **state)
+{
+    static const char *const EDITS[] = {EDIT("'nvidia.com/gpu':4", ""), EDIT("'nvidia.com/gpu':2", "")};
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    for (int i = 0; i < 2; i++) {
+        lab_pass_ms(l, 60000);
+        l->back_ms = i * INT64_C(3600000);
+        lab_put(l, LAB_JOB, EDITS[i]);
+        lab_pass_ms(l, 5000);
+        assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+        int64_t from_ms = l->offset_ms;
+        LAB_UNTIL(l, l->queues.admitted == i + 2);
+        assert_in_range(l->offset_ms - from_ms, 0, 120000);
+    }
+}
+
 /* A role without the status of Workloads: the quota stays taken, and an event reports why. */
 static void test_release_refused(void **state)
 {
@@ -513,6 +533,7 @@ int main(void)
         LAB_TEST(test_other_finalizer),
         LAB_TEST(test_waits_quietly),
         LAB_TEST(test_waits_quietly_for_lists),
+        LAB_TEST(test_queued_again_and_a_step_back),
         LAB_TEST(test_release_refused),
         LAB_TEST(test_deleted_while_waiting),
         LAB_TEST(test_deleted_while_running),
