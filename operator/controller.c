@@ -217,6 +217,16 @@ static void count(const struct pass *p, const struct actions_result *r)
     count_wait(&n->running_again, waits->running_again_ms, wall_ms(p->c));
 }
 
+static bool is_conflict(const struct err *err)
+{
+    return err->kind == ERR_CONFLICT || err->kind == ERR_NOT_FOUND;
+}
+
+static void log_failure(const struct pass *p, const struct err *err)
+{
+    log_pass(p, is_conflict(err) ? LOG_DEBUG : LOG_WARN, "reconcile failed", err);
+}
+
 static void after_failure(struct pass *p, const struct actions_result *r, bool reported)
 {
     if (reported) {
@@ -225,10 +235,9 @@ static void after_failure(struct pass *p, const struct actions_result *r, bool r
     } else if (r->wait) {
         kube_work_after(p->work, SAME_NAME_MS);
     } else {
-        bool conflict = r->err.kind == ERR_CONFLICT || r->err.kind == ERR_NOT_FOUND;
         int64_t soon_ms = jobmemory_webhook_ms(p->memory, now_ms(p->c));
-        log_pass(p, conflict ? LOG_DEBUG : LOG_WARN, "reconcile failed", &r->err);
-        if (soon_ms > r->retry_after_ms && !conflict)
+        log_failure(p, &r->err);
+        if (soon_ms > r->retry_after_ms && !is_conflict(&r->err))
             kube_work_after(p->work, soon_ms);
         else
             kube_work_retry(p->work, r->retry_after_ms);
@@ -256,6 +265,19 @@ static void after_success(struct pass *p, const struct actions_result *r)
         kube_work_after(p->work, delay);
 }
 
+/* Without a job's memory. A delete of what seemed to be gone has no event. */
+static void after_orphans(struct pass *p, const struct actions_result *r)
+{
+    if (!r->ok) {
+        log_failure(p, &r->err);
+        kube_work_retry(p->work, r->retry_after_ms);
+    } else if (p->plan.n_actions > 0) {
+        kube_work_after(p->work, LOOK_AGAIN_MAX_MS);
+    } else {
+        kube_work_done(p->work);
+    }
+}
+
 static void on_done(void *ctx, const struct actions_result *r)
 {
     struct pass *p = ctx;
@@ -263,10 +285,7 @@ static void on_done(void *ctx, const struct actions_result *r)
 
     p->actions = NULL;
     if (!p->memory) {
-        if (r->ok)
-            kube_work_done(p->work);
-        else
-            kube_work_retry(p->work, r->retry_after_ms);
+        after_orphans(p, r);
         return;
     }
     bool reported = jobmemory_record(

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static int64_t number(struct lab *l, const char *key)
 {
@@ -511,6 +513,46 @@ static void test_deleted_of_another_controller(void **state)
     assert_int_equal(asked(l, "PUT", "/workloads") + asked(l, "DELETE", "/workloads"), 0);
 }
 
+/* An API server that starts does not know the Workloads yet. */
+static void test_deleted_and_not_found(void **state)
+{
+    struct lab *l = begin(state, lab_well);
+
+    l->hold_master = true;
+    lab_put(l, LAB_JOB, QUEUED("", "1"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    delete_held(l);
+    lab_pass_ms(l, 20000);
+    fake_plan_fault(l->server,
+                    &(struct fake_fault_plan){
+                        .request = 1, .method = "DELETE", .path_part = "/workloads/", .status = 404});
+    l->hold_master = false;
+    lab_pass_ms(l, 120000);
+    assert_true(lab_struck(l));
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+}
+
+/* Nobody sees an event of a job that is gone: the log has why its Workload stays. */
+static void test_deleted_and_refused(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    char text[4096] = "";
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    l->collects = false;
+    l->log.fd = memfd_create("log", MFD_CLOEXEC);
+    l->log.level = LOG_WARN;
+    fake_refuse(l->server, "DELETE", "/workloads/", 403);
+    assert_true(fake_delete(l->server, LAB_JOB));
+    lab_pass_ms(l, 20000);
+    assert_true(pread(l->log.fd, text, sizeof(text) - 1, 0) > 0);
+    close(l->log.fd);
+    l->log.fd = STDERR_FILENO;
+    assert_non_null(strstr(text, "deleting Workload pytorchtrainingjob-j-"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -538,6 +580,8 @@ int main(void)
         LAB_TEST(test_deleted_while_waiting),
         LAB_TEST(test_deleted_while_running),
         LAB_TEST(test_deleted_of_another_controller),
+        LAB_TEST(test_deleted_and_not_found),
+        LAB_TEST(test_deleted_and_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
