@@ -232,6 +232,12 @@ void kube_work_after(struct kube_work *w, int64_t delay_ms)
     kube_work_done(w);
 }
 
+void kube_work_put_back(struct kube_work *w, int64_t delay_ms)
+{
+    workqueue_add_at(w->r->queue, w->key, now(w->r) + delay_ms);
+    end(w);
+}
+
 void kube_work_retry(struct kube_work *w, int64_t retry_after_ms)
 {
     workqueue_retry(w->r->queue, w->key, now(w->r), now(w->r) + retry_after_ms);

@@ -85,6 +85,9 @@ void kube_work_attach(struct kube_work *w, void *data, void (*free_data)(void *d
 void kube_work_done(struct kube_work *w); /* success: earlier failures are forgotten */
 void kube_work_after(struct kube_work *w,
                      int64_t delay_ms); /* as kube_work_done, and queue the key again after delay_ms */
+void kube_work_put_back(
+    struct kube_work *w,
+    int64_t delay_ms); /* nothing was done: queue the key again after delay_ms; earlier failures count on */
 void kube_work_retry(
     struct kube_work *w,
     int64_t retry_after_ms); /* failure: queue the key again after its back-off, no sooner than this */

@@ -128,6 +128,17 @@ static struct kube_request request_of(const struct step *s, const struct action 
 
 /* ---- one step: its request and the answer */
 
+static void record(struct actions *as, const struct action *act)
+{
+    struct kube_recorder_object o = {.api_version = TRAINJOB_API_VERSION,
+                                     .kind = TRAINJOB_KIND,
+                                     .ns = as->target.ns,
+                                     .name = as->target.job,
+                                     .uid = as->target.uid};
+
+    kube_recorder_event(as->recorder, &o, act->warning, act->reason, "%s", act->message);
+}
+
 static void end_step(struct step *s)
 {
     struct actions *as = s->as;
@@ -157,16 +168,28 @@ static bool note_failure(struct step *s, enum problem_kind kind, const struct er
     return true;
 }
 
-/* A create that fails becomes status.reason once it failed twice or took long (jobmemory.c). */
+static bool is_refusal(int code)
+{
+    return code == 400 || code == 403 || code == 422;
+}
+
+/* A create that fails becomes status.reason once it failed twice or took long (jobmemory.c). Another write that is refused
+ * is repeated until the policy or the permission changes: an event reports it. */
 static void fail_step(struct step *s, const struct err *err, const struct kube_status *status)
 {
+    struct actions *as = s->as;
     bool create = s->act->kind == ACTION_CREATE;
     struct err wrapped = *err;
 
-    if (create)
-        err_wrap(&wrapped, "creating %s %s", resource_of(s)->kind, s->act->name);
-    (void)note_failure(s, create ? PROBLEM_FAILED : PROBLEM_NONE, &wrapped,
-                       status ? status->retry_after_ms : -1);
+    err_wrap(&wrapped, "%s %s %s",
+             create                          ? "creating"
+             : s->act->kind == ACTION_DELETE ? "deleting"
+                                             : "changing",
+             resource_of(s)->kind, s->act->name);
+    bool first = note_failure(s, create ? PROBLEM_FAILED : PROBLEM_NONE, &wrapped,
+                              status ? status->retry_after_ms : -1);
+    if (first && !create && status && is_refusal(status->code) && as->target.job[0])
+        record(as, &(struct action){.warning = true, .reason = "WriteRefused", .message = wrapped.msg});
     end_step(s);
 }
 
@@ -350,12 +373,6 @@ static bool is_out_of_sight(const cJSON *made)
     return json_find(made, (const char *[]){"metadata", "uid", NULL}) && !existing_is_labelled(made);
 }
 
-static bool is_refusal(const struct kube_reply *reply)
-{
-    return reply->err &&
-           (reply->status.code == 400 || reply->status.code == 403 || reply->status.code == 422);
-}
-
 /* ---- PodGroups */
 
 /* Whether the API server does not serve this resource. */
@@ -454,7 +471,8 @@ static void on_created(struct step *s, struct kube_reply *reply)
 
     if (is_guard(s->act) && (!reply->err || reply->status.reason == KUBE_REASON_ALREADY_EXISTS)) {
         end_step(s);
-    } else if (s->act->keep && (reply->status.reason == KUBE_REASON_ALREADY_EXISTS || is_refusal(reply))) {
+    } else if (s->act->keep &&
+               (reply->status.reason == KUBE_REASON_ALREADY_EXISTS || is_refusal(reply->status.code))) {
         r->unseen = true;
         end_step(s);
     } else if (s->act->child == CHILD_GROUP && lacks_api(reply)) {
@@ -474,7 +492,7 @@ static void on_created(struct step *s, struct kube_reply *reply)
         end_step(s);
     } else if (reply->status.reason == KUBE_REASON_ALREADY_EXISTS) {
         look_at(s, on_existing);
-    } else if (is_refusal(reply)) {
+    } else if (is_refusal(reply->status.code)) {
         on_refused(s, reply->err);
     } else {
         fail_step(s, reply->err, &reply->status);
@@ -533,7 +551,7 @@ static void on_replaced(void *ctx, struct kube_reply *reply)
  * 404 is a failure: the cache has the pod, and no other check would find a wrong cache. */
 static void on_patched(struct step *s, struct kube_reply *reply)
 {
-    if (s->act->child == CHILD_POD && is_refusal(reply)) {
+    if (s->act->child == CHILD_POD && is_refusal(reply->status.code)) {
         s->as->result.err = *reply->err;
         delete_it(s, s->act->uid, s->act->version, on_replaced);
     } else if (reply->err) {
@@ -563,7 +581,7 @@ static void on_put(void *ctx, struct kube_reply *reply)
 
     s->call = NULL;
     s->as->result.lost |= is_lost(reply);
-    if (s->act->edit != EDIT_RELEASE && !s->act->keep && is_refusal(reply))
+    if (s->act->edit != EDIT_RELEASE && !s->act->keep && is_refusal(reply->status.code))
         refuse(s, PROBLEM_REFUSED, reply->err);
     else
         on_written(s, reply);
@@ -658,17 +676,6 @@ static void on_reply(void *ctx, struct kube_reply *reply)
 }
 
 /* ---- all actions, in order */
-
-static void record(struct actions *as, const struct action *act)
-{
-    struct kube_recorder_object o = {.api_version = TRAINJOB_API_VERSION,
-                                     .kind = TRAINJOB_KIND,
-                                     .ns = as->target.ns,
-                                     .name = as->target.job,
-                                     .uid = as->target.uid};
-
-    kube_recorder_event(as->recorder, &o, act->warning, act->reason, "%s", act->message);
-}
 
 static void finish(struct actions *as)
 {

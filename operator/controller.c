@@ -217,6 +217,16 @@ static void count(const struct pass *p, const struct actions_result *r)
     count_wait(&n->running_again, waits->running_again_ms, wall_ms(p->c));
 }
 
+static bool is_conflict(const struct err *err)
+{
+    return err->kind == ERR_CONFLICT || err->kind == ERR_NOT_FOUND;
+}
+
+static void log_failure(const struct pass *p, const struct err *err)
+{
+    log_pass(p, is_conflict(err) ? LOG_DEBUG : LOG_WARN, "reconcile failed", err);
+}
+
 static void after_failure(struct pass *p, const struct actions_result *r, bool reported)
 {
     if (reported) {
@@ -225,10 +235,9 @@ static void after_failure(struct pass *p, const struct actions_result *r, bool r
     } else if (r->wait) {
         kube_work_after(p->work, SAME_NAME_MS);
     } else {
-        bool conflict = r->err.kind == ERR_CONFLICT || r->err.kind == ERR_NOT_FOUND;
         int64_t soon_ms = jobmemory_webhook_ms(p->memory, now_ms(p->c));
-        log_pass(p, conflict ? LOG_DEBUG : LOG_WARN, "reconcile failed", &r->err);
-        if (soon_ms > r->retry_after_ms && !conflict)
+        log_failure(p, &r->err);
+        if (soon_ms > r->retry_after_ms && !is_conflict(&r->err))
             kube_work_after(p->work, soon_ms);
         else
             kube_work_retry(p->work, r->retry_after_ms);
@@ -256,6 +265,19 @@ static void after_success(struct pass *p, const struct actions_result *r)
         kube_work_after(p->work, delay);
 }
 
+/* Without a job's memory. A delete of what seemed to be gone has no event. */
+static void after_orphans(struct pass *p, const struct actions_result *r)
+{
+    if (!r->ok) {
+        log_failure(p, &r->err);
+        kube_work_retry(p->work, r->retry_after_ms);
+    } else if (p->plan.n_actions > 0) {
+        kube_work_after(p->work, LOOK_AGAIN_MAX_MS);
+    } else {
+        kube_work_done(p->work);
+    }
+}
+
 static void on_done(void *ctx, const struct actions_result *r)
 {
     struct pass *p = ctx;
@@ -263,10 +285,7 @@ static void on_done(void *ctx, const struct actions_result *r)
 
     p->actions = NULL;
     if (!p->memory) {
-        if (r->ok)
-            kube_work_done(p->work);
-        else
-            kube_work_retry(p->work, r->retry_after_ms);
+        after_orphans(p, r);
         return;
     }
     bool reported = jobmemory_record(
@@ -418,7 +437,7 @@ static void set_rest(const struct controller *c, struct jobmemory *m)
 static void act(struct pass *p, size_t create_bytes)
 {
     if (!finds_room(p, create_bytes)) {
-        kube_work_after(p->work, NO_ROOM_MS);
+        kube_work_put_back(p->work, NO_ROOM_MS);
         return;
     }
     p->actions = actions_new(p->c->transport, p->c->recorder, &p->target, &p->plan, &p->arena, on_done, p);
@@ -447,9 +466,9 @@ static void plan_and_act(struct pass *p, const struct trainjob *job)
     find_place(p, job);
     set_rest(c, m);
     if (is_doubtful(p))
-        kube_work_after(p->work, LOOK_AGAIN_MS);
+        kube_work_put_back(p->work, LOOK_AGAIN_MS);
     else if (is_postponed(p))
-        kube_work_after(p->work, POSTPONE_MS);
+        kube_work_put_back(p->work, POSTPONE_MS);
     else
         act(p, in.create_bytes);
 }
@@ -490,15 +509,11 @@ static int64_t wait_of(struct controller *c, struct jobmemory *m, const struct j
 static void reconcile_orphans(struct controller *c, struct kube_work *w)
 {
     struct pass *p = pass_new_orphans(c, w);
-    struct plan_input in = {.now_ms = wall_ms(c)};
     const struct jobtext *cached = watches_job(&c->watches, p->target.uid);
-    struct trainjob job = {.deleting = true};
+    struct err ignored;
+    cleanup_trainjob struct trainjob *job = cached ? jobtext_decode(cached, &ignored) : NULL;
+    struct plan_input in = {.now_ms = wall_ms(c), .job = job};
 
-    if (cached) {
-        job.name = arena_strdup(&p->arena, cached->name);
-        job.uid = arena_strdup(&p->arena, p->target.uid);
-        in.job = &job;
-    }
     watches_gather_queue(&c->watches, p->target.ns, p->target.uid, false, &p->arena, &in);
     watches_gather_pods(&c->watches, p->target.ns, p->target.uid, &p->arena, &in);
     plan_orphans(&in, &p->arena, &p->plan);
@@ -534,7 +549,7 @@ static void reconcile(void *ctx, struct kube_work *w)
     c->begun_us = cpu_us(c);
     int64_t wait_ms = wait_of(c, m, cached);
     if (wait_ms) {
-        kube_work_after(w, wait_ms);
+        kube_work_put_back(w, wait_ms);
         return;
     }
     cleanup_trainjob struct trainjob *job = jobtext_decode(cached, &err);

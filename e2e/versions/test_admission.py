@@ -119,7 +119,8 @@ def changed_by_operator(namespace, *args):
 # As much of Kueue's definition as the policy needs.
 WORKLOADS = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "workloads.kueue.x-k8s.io"}, "spec": {
     "group": "kueue.x-k8s.io", "scope": "Namespaced", "names": {"kind": "Workload", "plural": "workloads", "singular": "workload"},
-    "versions": [{"name": "v1beta2", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}
+    "versions": [{"name": "v1beta2", "served": True, "storage": True, "subresources": {"status": {}},
+                  "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
 
 
 @pytest.fixture
@@ -154,6 +155,13 @@ def test_the_operator_takes_over_what_multikueue_sent(ns, fenced, workloads):
     assert "PyTorchTrainingJob controls" in taken("workload", "sent", [])
     assert "PyTorchTrainingJob controls" in taken("workload", "owned", [owner])
     assert "PyTorchTrainingJob controls" in taken("pod", "sent", [owner])
+    # Nor does it give anybody quota, or take it away. (kubectl patch would first read the status, which the role does not allow.)
+    for name in "plain", "owned", "sent":
+        path = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{ns}/workloads/{name}"
+        admitted = json.loads(kubectl("get", "--raw", path)) | {"status": {"admission": {}}}
+        done = subprocess.run(["kubectl", f"--as=system:serviceaccount:{SYSTEM}:torchkeeper-operator", "replace", "--raw", f"{path}/status?dryRun=All",
+                               "-f", "-"], input=json.dumps(admitted), text=True, capture_output=True)
+        assert "PyTorchTrainingJob controls" in done.stderr, (name, done)
 
 
 def test_the_operators_account_writes_children_of_jobs_only(ns, node, fenced):

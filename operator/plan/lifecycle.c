@@ -43,16 +43,21 @@ static void delete_all_pods(struct planner *p)
         (void)planner_delete_pod(p, p->in->pods[i]);
 }
 
-/* Delete pods of earlier attempts and pods without a slot in the spec. */
-static void delete_leftovers(struct planner *p)
+static bool has_slot(const struct planner *p, const struct pod *pod)
+{
+    for (int s = 0; s < p->n_slots; s++)
+        if (p->slots[s].pod == pod)
+            return true;
+    return false;
+}
+
+/* Delete pods of earlier attempts and, unless the attempt goes on with an older template, pods without a slot in the
+ * spec. */
+static void delete_leftovers(struct planner *p, bool surplus)
 {
     for (int i = 0; i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
-        bool placed = false;
-        if (pod->attempt == p->st.attempt)
-            for (int s = 0; s < p->n_slots && !placed; s++)
-                placed = p->slots[s].pod == pod;
-        if (!placed)
+        if (pod->attempt != p->st.attempt || (surplus && !has_slot(p, pod)))
             (void)planner_delete_pod(p, pod);
     }
 }
@@ -246,15 +251,18 @@ static void create_missing(struct planner *p)
     create_pods(p);
 }
 
-/* restartPolicy Always: repeat a pod that succeeded, alone, at the earliest 10 s after its end. */
+/* restartPolicy Always: repeat a pod that succeeded, alone, at the earliest 10 s after its end, or after its creation if the
+ * node's clock is ahead. */
 static void repeat_finished(struct planner *p)
 {
     for (int i = 1; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
         if (s->spec->restart_policy != RESTART_ALWAYS || !s->pod || !planner_slot_done(s))
             continue;
-        int64_t due = s->pod->training.finished_ms + ALWAYS_SPACING_MS;
-        if (due > p->now_ms)
+        bool ahead = s->pod->training.finished_ms > p->now_ms;
+        int64_t from = ahead ? s->pod->created_ms : s->pod->training.finished_ms;
+        int64_t due = from + ALWAYS_SPACING_MS;
+        if (due > p->now_ms && from <= p->now_ms)
             planner_requeue(p, due);
         else
             (void)planner_delete_pod(p, s->pod);
@@ -275,14 +283,24 @@ static int64_t template_due_ms(const struct planner *p)
     return began <= p->now_ms ? began + TEMPLATE_SPACING_MS : 0;
 }
 
-/* A changed template replaces an attempt whose pods never all ran. An attempt that ran continues with its
+/* Whether the attempt has a pod more than the spec. The others expect it, unless the job is elastic. */
+static bool has_surplus(const struct planner *p)
+{
+    for (int i = 0; i < p->in->n_pods && !p->spec->elastic.enabled; i++)
+        if (p->in->pods[i]->attempt == p->st.attempt && !has_slot(p, p->in->pods[i]))
+            return true;
+    return false;
+}
+
+/* A changed template replaces an attempt whose pods never all ran, or are more than it says. Another one continues with its
  * template until a pod is missing: pods of two templates never run together. Failures in it are judged first.
  * False: this plan must not create pods. A status that was edited has no next attempt: the job ends when a pod is missing. */
 static bool follow_template(struct planner *p, bool judged)
 {
     bool ran = p->st.ran_attempt == p->st.attempt || planner_gang_runs(p);
 
-    if (!planner_has_other_template(p) || ((ran || p->st.attempt == COUNT_MAX) && !has_missing(p)))
+    if (!planner_has_other_template(p) ||
+        ((ran || p->st.attempt == COUNT_MAX) && !has_missing(p) && !has_surplus(p)))
         return true;
     if (!judged)
         return false;
@@ -417,7 +435,7 @@ void lifecycle_run(struct planner *p)
         return;
     }
     scale_announce(p);
-    delete_leftovers(p);
+    delete_leftovers(p, may_make);
     repeat_finished(p);
     if (may_make)
         create_missing(p);

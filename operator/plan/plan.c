@@ -298,6 +298,21 @@ static const char *final_reason(const struct jobstatus *st)
                   : st->reason;
 }
 
+/* An invalid spec has no slots: the number of those in `ready` stays. */
+static void count_pods(struct planner *p)
+{
+    const char *of = p->st.ready ? strchr(p->st.ready, '/') : NULL;
+    int running = 0;
+
+    p->st.replicas = 0;
+    for (int i = 0; i < p->in->n_pods; i++) {
+        running += pod_is_running(p->in->pods[i]);
+        p->st.replicas += !pod_ended(p->in->pods[i]);
+    }
+    if (of)
+        p->st.ready = arena_printf(p->a, "%d%s", running, of);
+}
+
 /* The last pod of an invalid job has ended. What that means is judged when the spec is valid. */
 static void end_run(struct planner *p, const char *message)
 {
@@ -321,6 +336,7 @@ static void plan_invalid(struct planner *p)
         p->st.phase = JOB_PENDING;
     planner_reason(p, "InvalidSpec", message);
     planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
+    count_pods(p);
     queue_begin(p);
     if (queue_ends_pods(p)) /* others wait for its quota */
         lifecycle_wait(p);

@@ -212,9 +212,8 @@ struct plan {
 
 void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out);
 
-/* Plan the end of the Workloads of a job that is gone (in->job NULL) or being deleted: a deleted Workload loses
- * its finalizer when no pod of the job is left, one whose job is gone is deleted. If Kueue evicts a job that is
- * being deleted, its pods end, and then its quota goes back. */
+/* Plan the end of the Workloads of a job that is gone (in->job NULL) or being deleted: they are deleted and lose
+ * their finalizer when no pod of the job is left. If Kueue evicts a job that is being deleted, its pods end. */
 void plan_orphans(const struct plan_input *in, struct arena *a, struct plan *out);
 
 #endif

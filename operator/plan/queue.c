@@ -257,18 +257,24 @@ static void decide_invalid(struct planner *p)
         hold(p, "the spec is invalid");
 }
 
+/* The clock may have been set back since. */
+static int64_t not_ahead(const struct planner *p, int64_t ms)
+{
+    return ms < p->now_ms ? ms : p->now_ms;
+}
+
 void queue_begin(struct planner *p)
 {
     const struct plan_queue *q = &p->in->queue;
     const char *name = queue_workload_name(p->a, p->job);
     const struct plan_seen *seen = &p->in->seen;
 
-    p->seen.queued_again_ms = seen->queued_again_ms;
+    p->seen.queued_again_ms = not_ahead(p, seen->queued_again_ms);
     memcpy(p->seen.queued_again, seen->queued_again, sizeof(p->seen.queued_again));
     p->seen.edit = seen->edit;
-    p->seen.edit_ms = seen->edit_ms;
+    p->seen.edit_ms = not_ahead(p, seen->edit_ms);
     p->seen.edits = seen->edits;
-    p->seen.evicted_ms = seen->evicted_ms;
+    p->seen.evicted_ms = not_ahead(p, seen->evicted_ms);
     for (int i = 0; i < q->n_workloads; i++)
         if (strcmp(q->workloads[i]->name, name) == 0)
             p->queue.workload = q->workloads[i];

@@ -227,29 +227,30 @@ void queuewrite_act(struct planner *p)
         act_on_own(p, active);
 }
 
-/* A job that is being deleted may stay for long, by a finalizer of somebody else: others wait for its quota. */
-static void give_back(struct planner *p, const struct workload *w)
+static void end_pods(struct planner *p)
 {
     for (int i = 0; i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
         if (queue_is_active(pod) && !pod->deletion_ms)
             (void)planner_delete(p, &p->workloads, CHILD_POD, pod->name, pod->uid);
     }
-    if (!queue_has_active_pods(p->in))
-        edit(p, &p->workloads, w, EDIT_RELEASE);
 }
 
+/* A job that is being deleted may stay for long, by a finalizer of somebody else: others wait for its quota. */
 void plan_orphans(const struct plan_input *in, struct arena *a, struct plan *out)
 {
     struct planner p = {.in = in, .a = a, .now_ms = in->now_ms};
+    bool active = queue_has_active_pods(in);
 
     *out = (struct plan){0};
+    if (in->job && !planner_is_ours(in->job) && !planner_is_remote(in->job))
+        return;
     for (int i = 0; i < in->queue.n_workloads; i++) {
         const struct workload *w = in->queue.workloads[i];
-        if (w->deleting ? !queue_has_active_pods(in) : !in->job)
+        if (!active || !(w->deleting || in->job))
             remove_workload(&p, w);
         else if (!w->deleting && workload_is_evicted(w))
-            give_back(&p, w);
+            end_pods(&p);
     }
     out->actions = p.workloads.items;
     out->n_actions = p.workloads.n;

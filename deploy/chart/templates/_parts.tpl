@@ -17,14 +17,21 @@
 {{- end -}}
 
 {{/* torchkeeper.adapt (list $ OBJECT): into its namespace and under the common labels; from the cluster's roles to those of a
-     namespace, as deploy/overlays/namespaced does it; bound to the operator's account. */}}
+     namespace, as deploy/overlays/namespaced does it; what stays the cluster's is named by that namespace, since other releases have
+     theirs; bound to the operator's account. */}}
 {{- define "torchkeeper.adapt" -}}
 {{- $root := index . 0 -}}
 {{- $object := index . 1 -}}
 {{- $_ := set $object.metadata "labels" (merge $object.metadata.labels $root.Values.commonLabels) -}}
 {{- if hasKey $object.metadata "namespace" -}}
 {{- $_ := set $object.metadata "namespace" $root.Release.Namespace -}}
-{{- else if and $root.Values.watchNamespace (not (hasSuffix "-cluster" $object.metadata.name)) -}}
+{{- else if and $root.Values.watchNamespace (hasSuffix "-cluster" $object.metadata.name) -}}
+{{- range list $object.metadata $object.roleRef -}}
+{{- if . -}}
+{{- $_ := set . "name" (printf "%s-%s-cluster" (trimSuffix "-cluster" .name) $root.Values.watchNamespace) -}}
+{{- end -}}
+{{- end -}}
+{{- else if $root.Values.watchNamespace -}}
 {{- $_ := set $object "kind" (trimPrefix "Cluster" $object.kind) -}}
 {{- $_ := set $object.metadata "namespace" $root.Values.watchNamespace -}}
 {{- with $object.roleRef -}}

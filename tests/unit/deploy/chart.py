@@ -254,8 +254,17 @@ def test_kueue():
     got = template({"watchNamespace": JOBS, "kueue": {"enabled": True}})
     kinds = {n.split("/")[0] + "/" + n.split("/")[-1] for n in got if "queues" in n or "-cluster" in n}
     assert kinds == {"Role/torchkeeper-operator-queues", "RoleBinding/torchkeeper-operator-queues",
-                     "ClusterRole/torchkeeper-operator-cluster", "ClusterRoleBinding/torchkeeper-operator-cluster"}, kinds
-    assert {r for rule in got["ClusterRole/torchkeeper-operator-cluster"]["rules"] for r in rule["verbs"]} == {"list", "watch"}
+                     f"ClusterRole/torchkeeper-operator-{JOBS}-cluster", f"ClusterRoleBinding/torchkeeper-operator-{JOBS}-cluster"}, kinds
+    assert {r for rule in got[f"ClusterRole/torchkeeper-operator-{JOBS}-cluster"]["rules"] for r in rule["verbs"]} == {"list", "watch"}
+    assert got[f"ClusterRoleBinding/torchkeeper-operator-{JOBS}-cluster"]["roleRef"]["name"] == f"torchkeeper-operator-{JOBS}-cluster"
+
+
+def test_one_release_for_each_namespace():
+    """Helm refuses a second release that has an object of the first."""
+    values = {"kueue": {"enabled": True}, "jobs": {"gangScheduler": "volcano"}, "metrics": {"service": {"enabled": True}}}
+    one, two = ({(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"])
+                 for o in template({**values, "watchNamespace": ns}, f"ops-{ns}").values()} for ns in ("a", "b"))
+    assert len(one) > 10 and not one & two, one & two
 
 
 def test_admission():

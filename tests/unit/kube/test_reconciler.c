@@ -237,6 +237,30 @@ static void test_after(void **ctx)
     assert_int_equal(kube_reconciler_queue(l->r).retries, 0);
 }
 
+static void fail_or_wait(struct lab *l, struct kube_work *w)
+{
+    if (l->works == 13)
+        kube_work_done(w);
+    else if (l->works % 2)
+        kube_work_retry(w, -1);
+    else
+        kube_work_put_back(w, 1);
+}
+
+/* A key that cannot be worked on between two failures: the back-off goes on all the same, 5 to 160 ms. */
+static void test_put_back_keeps_the_back_off(void **ctx)
+{
+    struct lab *l = *ctx;
+
+    l->instead = fail_or_wait;
+    start_synced(l);
+    int64_t from = kube_loop_now_ms(l->rig->loop);
+    kube_reconciler_add(l->r, "ns", "x");
+    RIG_UNTIL(l->rig->loop, l->works == 13);
+    assert_int_equal(kube_reconciler_queue(l->r).retries, 6);
+    assert_true(kube_loop_now_ms(l->rig->loop) - from >= 315);
+}
+
 static void on_freed(void *data)
 {
     (*(int *)data)++;
@@ -372,6 +396,7 @@ int main(void)
         T(test_every_fault_is_retried),
         T(test_unsendable),
         T(test_after),
+        T(test_put_back_keeps_the_back_off),
         T(test_one_at_a_time_and_drained),
         T(test_a_namespace_that_does_not_end),
         T(test_freed_with_works_under_way),

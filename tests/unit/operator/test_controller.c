@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Its containers are named as those that the lab's mesh goes with. */
 #define MESHED                                                                                               \
@@ -278,6 +279,40 @@ static void test_a_flood_on_a_busy_node(void **state)
     assert_in_range(flood(lab_begin(state, lab_forever), 900, &took_ms), took_ms / 50, took_ms / 9 + 1);
 }
 
+/* Fewer replicas of a job that runs: its ranks expect all of their peers, so they all begin again. */
+static void test_fewer_replicas(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+    char summary[128];
+
+    lab_run_settled(l, LAB_SPEC("", "3"));
+    lab_put(l, LAB_JOB, LAB_TWO);
+    LAB_UNTIL(l, fake_count(l->server, LAB_PODS) < 3);
+    lab_until(l, lab_settled);
+    assert_int_equal(fake_count(l->server, LAB_PODS), 2);
+    lab_summary(l, summary, sizeof(summary));
+    assert_non_null(strstr(summary, "Running attempt=1 backoff=0 disruptions=0 failures=0"));
+    assert_int_equal(lab_events(l, "TemplateChanged", NULL), 1);
+}
+
+/* The pods of a large job may not be deleted. Its plans take so much CPU time that it rests between them; nevertheless it tries
+ * less and less often. */
+static void test_a_refused_delete_of_a_large_job(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    lab_run_settled(l, LAB_TWO);
+    l->slow_ms = 5;
+    l->busy_us = 20000;
+    fake_refuse(l->server, "DELETE", "/pods/", 403);
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
+    lab_pass_ms(l, 600000);
+    assert_in_range(fake_log_count(l->server, "DELETE", "/pods/"), 4, 60);
+    assert_true(lab_events(l, "WriteRefused", "deleting Pod j-node-") > 0);
+    fake_plan_fault(l->server, NULL);
+    lab_until_status(l, "phase", "Paused");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +327,8 @@ int main(void)
         LAB_TEST(test_a_job_that_is_being_deleted),
         LAB_TEST(test_a_flood_of_events),
         LAB_TEST(test_a_flood_on_a_busy_node),
+        LAB_TEST(test_fewer_replicas),
+        LAB_TEST(test_a_refused_delete_of_a_large_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

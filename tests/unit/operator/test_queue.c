@@ -181,7 +181,7 @@ static void test_evicted_while_deleted(void **state)
     assert_int_equal(pods(l), 2);
     l->queues.full = true;
     lab_evict(l, "Preempted");
-    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+    LAB_UNTIL(l, fake_count(l->server, LAB_WORKLOADS) == 0);
     assert_int_equal(pods(l), 0);
     assert_null(lab_broken_queue_rule(l, true));
 }

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static int64_t number(struct lab *l, const char *key)
 {
@@ -414,27 +416,141 @@ static void test_waits_quietly_for_lists(void **state)
     LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
 }
 
-/* A namespace whose queued jobs are deleted together: what is read of their Workloads counts as memory. */
-static void test_orphans_in_the_budget(void **state)
+/* The operator's clock is set back by an hour: a job that has just queued again may do so after 30 s, not after an hour. */
+static void test_queued_again_and_a_step_back(void **state)
 {
-    enum { BYTES = 1 << 20 };
+    static const char *const EDITS[] = {EDIT("'nvidia.com/gpu':4", ""), EDIT("'nvidia.com/gpu':2", "")};
     struct lab *l = begin(state, lab_forever);
-    cleanup_free char *body = malloc(BYTES + 64);
 
-    assert_non_null(body);
     lab_put(l, LAB_JOB, QUEUED("", "2"));
     LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    for (int i = 0; i < 2; i++) {
+        lab_pass_ms(l, 60000);
+        l->back_ms = i * INT64_C(3600000);
+        lab_put(l, LAB_JOB, EDITS[i]);
+        lab_pass_ms(l, 5000);
+        assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+        int64_t from_ms = l->offset_ms;
+        LAB_UNTIL(l, l->queues.admitted == i + 2);
+        assert_in_range(l->offset_ms - from_ms, 0, 120000);
+    }
+}
+
+/* A role without the status of Workloads: the quota stays taken, and an event reports why. */
+static void test_release_refused(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    fake_refuse(l->server, "PUT", "/status", 403);
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, lab_events(l, "WriteRefused", "changing Workload pytorchtrainingjob-j-") > 0);
+    fake_plan_fault(l->server, NULL);
+    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
+}
+
+/* ---- a job that is being deleted, and is kept by the finalizer of somebody else */
+
+static void delete_held(struct lab *l)
+{
     l->collects = false;
     lab_put(l, LAB_JOB, "{'metadata':{'finalizers':['tenant.example/keep']}}");
     assert_true(fake_delete(l->server, LAB_JOB));
-    snprintf(body, BYTES + 64, "{'metadata':{'annotations':{'mine':'%0*d'}}}", BYTES, 0);
-    lab_workload_put(l, body);
-    lab_pass_ms(l, 5000);
-    lab_evict(l, "Preempted");
-    LAB_UNTIL(l, lab_counts(l).pass_bytes > 2 * BYTES);
-    LAB_UNTIL(l, lab_workload_is(l, "QuotaReserved", "False"));
-    lab_pass_ms(l, 5000);
-    assert_true(lab_counts(l).pass_bytes == 0);
+}
+
+/* It will never have pods again: Kueue gives it no quota. */
+static void test_deleted_while_waiting(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    delete_held(l);
+    lab_pass_ms(l, 20000);
+    l->queues.full = false;
+    lab_pass_ms(l, 20000);
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+    assert_int_equal(l->queues.admitted, 0);
+}
+
+/* Its pods end by themselves. */
+static void test_deleted_while_running(void **state)
+{
+    struct lab *l = begin(state, lab_well);
+
+    l->hold_master = true;
+    lab_put(l, LAB_JOB, QUEUED("", "1"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    delete_held(l);
+    lab_pass_ms(l, 20000);
+    assert_true(lab_workload_is(l, "QuotaReserved", "True"));
+    l->hold_master = false;
+    lab_pass_ms(l, 60000);
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+}
+
+/* Another controller runs it, and has a Workload for it. */
+static void test_deleted_of_another_controller(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    char body[900];
+
+    lab_put(l, LAB_JOB, QUEUED("'managedBy':'tenant.example/controller',", "2"));
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    snprintf(body, sizeof(body),
+             "{'metadata':{'ownerReferences':[{'apiVersion':'" TRAINJOB_API_VERSION "','kind':'" TRAINJOB_KIND
+             "','name':'j','uid':'%s','controller':true}]},'spec':{'active':true},'status':{'admission':{'"
+             "clusterQueue':'q'},'conditions':[{'type':'QuotaReserved','status':'True','reason':'r'},{'type':"
+             "'Evicted','status':'True','reason':'Preempted','message':'m'}]}}",
+             json_str(json_child(job, "metadata"), "uid"));
+    l->queues.runs = false;
+    lab_put(l, LAB_WORKLOADS "/theirs", body);
+    delete_held(l);
+    lab_pass_ms(l, 20000);
+    assert_int_equal(asked(l, "PUT", "/workloads") + asked(l, "DELETE", "/workloads"), 0);
+}
+
+/* An API server that starts does not know the Workloads yet. */
+static void test_deleted_and_not_found(void **state)
+{
+    struct lab *l = begin(state, lab_well);
+
+    l->hold_master = true;
+    lab_put(l, LAB_JOB, QUEUED("", "1"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    delete_held(l);
+    lab_pass_ms(l, 20000);
+    fake_plan_fault(l->server,
+                    &(struct fake_fault_plan){
+                        .request = 1, .method = "DELETE", .path_part = "/workloads/", .status = 404});
+    l->hold_master = false;
+    lab_pass_ms(l, 120000);
+    assert_true(lab_struck(l));
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+}
+
+/* Nobody sees an event of a job that is gone: the log has why its Workload stays. */
+static void test_deleted_and_refused(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    char text[4096] = "";
+
+    l->queues.full = true;
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, has_reason(l, "Queued insufficient"));
+    l->collects = false;
+    l->log.fd = memfd_create("log", MFD_CLOEXEC);
+    l->log.level = LOG_WARN;
+    fake_refuse(l->server, "DELETE", "/workloads/", 403);
+    assert_true(fake_delete(l->server, LAB_JOB));
+    lab_pass_ms(l, 20000);
+    assert_true(pread(l->log.fd, text, sizeof(text) - 1, 0) > 0);
+    close(l->log.fd);
+    l->log.fd = STDERR_FILENO;
+    assert_non_null(strstr(text, "deleting Workload pytorchtrainingjob-j-"));
 }
 
 int main(void)
@@ -459,7 +575,13 @@ int main(void)
         LAB_TEST(test_other_finalizer),
         LAB_TEST(test_waits_quietly),
         LAB_TEST(test_waits_quietly_for_lists),
-        LAB_TEST(test_orphans_in_the_budget),
+        LAB_TEST(test_queued_again_and_a_step_back),
+        LAB_TEST(test_release_refused),
+        LAB_TEST(test_deleted_while_waiting),
+        LAB_TEST(test_deleted_while_running),
+        LAB_TEST(test_deleted_of_another_controller),
+        LAB_TEST(test_deleted_and_not_found),
+        LAB_TEST(test_deleted_and_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
