@@ -24,7 +24,7 @@ unmount_all() {
 shim_pids() {
     local pid
     for pid in $(marked_pids); do
-        if tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q -- 'containerd-shim.*-address '"$CONTAINERD_SOCKET"; then
+        if tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -- 'containerd-shim.*-address '"$CONTAINERD_SOCKET" >/dev/null; then
             printf '%s\n' "$pid"
         fi
     done
