@@ -125,7 +125,7 @@ image_list() { ctr --address "${1:-/run/torchkeeper/containerd.sock}" -n k8s.io 
 image_present() { # on each node
     local socket
     for socket in /run/torchkeeper/containerd.sock /run/torchkeeper/node2/containerd.sock; do
-        [ ! -S "$socket" ] || image_list "$socket" | grep -qx "$IMAGE_PREFIX/$1:dev" || return 1
+        [ ! -S "$socket" ] || grep -qx "$IMAGE_PREFIX/$1:dev" <<<"$(image_list "$socket")" || return 1
     done
 }
 

@@ -36,7 +36,7 @@ units() {
 
 # The unit tests whose names begin with WHAT, and only what they need is built.
 only() {
-    local targets
+    local targets found
     [ -f build/release/CMakeCache.txt ] || {
         scripts/deps.sh build test
         cmake --preset release -DWITH_CUDA="${WITH_CUDA:-off}" >/dev/null
@@ -44,7 +44,8 @@ only() {
     ninja -C build/release --quiet build.ninja # a test that is new in a CMakeLists.txt
     mapfile -t targets < <(ninja -C build/release -t targets all | sed -n "s,^\(unit_${1//\//_}[a-z0-9_]*\): phony$,\1,p")
     [ ${#targets[@]} -eq 0 ] || ninja -C build/release --quiet "${targets[@]}" # folders of scripts have none
-    ctest --test-dir build/release -R "^unit/$1" -N | grep -q 'Test *#' ||
+    found=$(ctest --test-dir build/release -R "^unit/$1" -N) # no pipe: grep -q ends it early, and ctest with it
+    [[ $found == *'Test '*'#'* ]] ||
         die "no unit test begins with \"$1\"; a folder of tests/unit was expected, such as cli/why, or a test, such as common/test_buf"
     ctest --test-dir build/release -R "^unit/$1" -LE long --output-on-failure -j "$(nproc)"
 }
