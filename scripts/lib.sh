@@ -25,7 +25,7 @@ pack() {
 
 # begin NAME COMMAND...: runs it in the background, in its own process group, with output to build/logs/NAME.log. It refuses a
 #     name that is still running.
-# finish NAME...: waits for these and prints their output; fails if one of them has failed, and FAILED has their names.
+# finish NAME...: waits for these and prints their output, of those that failed last; fails if one of them has failed, and FAILED has their names.
 # stop_begun: for the exit trap.
 declare -A BEGUN=()
 begin() {
@@ -35,7 +35,7 @@ begin() {
     set +m
     BEGUN[$1]=$!
 }
-finish() { # finish NAME...: wait for them and print what they printed, those that failed last
+finish() {
     local name
     FAILED=()
     for name in "$@"; do
@@ -129,7 +129,7 @@ image_list() { ctr --address "${1:-/run/torchkeeper/containerd.sock}" -n k8s.io 
 image_present() { # on each node
     local socket
     for socket in /run/torchkeeper/containerd.sock /run/torchkeeper/node2/containerd.sock; do
-        [ ! -S "$socket" ] || image_list "$socket" | grep -x "$IMAGE_PREFIX/$1:dev" >/dev/null || return 1
+        [ ! -S "$socket" ] || grep -qx "$IMAGE_PREFIX/$1:dev" <<<"$(image_list "$socket")" || return 1
     done
 }
 

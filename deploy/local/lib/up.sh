@@ -62,7 +62,7 @@ kubelet_has_reported() {
     heartbeat=$(kubectl_admin get node "$NODE" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].lastHeartbeatTime}' 2>/dev/null) || return 1
     [ -n "$heartbeat" ] && [ "$(date -d "$heartbeat" +%s)" -ge "$since" ] || return 1
     [ -z "$(kubectl_admin get pods -A --field-selector "spec.nodeName=$NODE" -o name 2>/dev/null)" ] ||
-        kubectl_admin get --raw "/api/v1/nodes/$NODE/proxy/pods" 2>/dev/null | grep '"uid"' >/dev/null
+        grep -q '"uid"' <<<"$(kubectl_admin get --raw "/api/v1/nodes/$NODE/proxy/pods" 2>/dev/null)"
 }
 
 # Ready, with its GPUs, and able to run a pod: without the service account none is admitted.

@@ -78,8 +78,7 @@ static void test_failures(void **state)
 {
     /* Answers with 403 about something else: a quota, a policy, --as. */
     static const char *const NO_PERMISSION[] = {
-        "pytorchtrainingjobs.batch.tensorstack.dev \"a\" is forbidden: exceeded quota: few, requested: "
-        "count/pytorchtrainingjobs.batch.tensorstack.dev=1, used: 1, limited: 1",
+        "pytorchtrainingjobs \"a\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1",
         "admission webhook \"team.example.com\" denied the request: the label cost-centre is missing",
         "users \"you\" is forbidden: User \"me\" cannot impersonate resource \"users\" in API group \"\""};
     struct ptj *p = *state;

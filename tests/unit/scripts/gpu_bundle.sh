@@ -16,7 +16,7 @@ fail() {
 bundle=$dir/bundle
 # Nothing of glibc, and all that the programs name.
 for program in "$bundle"/bin/* "$bundle"/tests/*; do
-    LD_LIBRARY_PATH=$bundle/lib ldd "$program" | grep -q 'not found' && fail "$program: a library is missing"
+    ! grep -q 'not found' <<<"$(LD_LIBRARY_PATH=$bundle/lib ldd "$program")" || fail "$program: a library is missing"
 done
 [ ! -e "$bundle/lib/libc.so.6" ] || fail "glibc is in the bundle"
 
