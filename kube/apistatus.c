@@ -55,12 +55,17 @@ static int fill(int code, const char *word, const char *message, size_t len, str
     return -1;
 }
 
+static int64_t bounded(int64_t ms)
+{
+    return ms < KUBE_RETRY_AFTER_MAX_MS ? ms : KUBE_RETRY_AFTER_MAX_MS;
+}
+
 /* Status.details.retryAfterSeconds, for answers without the header. */
 static int64_t details_retry_ms(const cJSON *status)
 {
     int64_t s = json_i64(json_child(status, "details"), "retryAfterSeconds", 0);
 
-    return s > 0 && s <= 86400 ? s * 1000 : -1;
+    return s > 0 ? bounded(s < KUBE_RETRY_AFTER_MAX_MS ? s * 1000 : s) : -1;
 }
 
 int kube_status_object(const cJSON *status, struct kube_status *ret, struct err *err)
@@ -95,12 +100,12 @@ int kube_status_check(const struct kube_http_response *r, struct kube_status *re
     cleanup_json cJSON *status = r->body.len ? json_parse(r->body.p, r->body.len, &ignored) : NULL;
     const char *kind = json_str(status, "kind");
     if (!kind || strcmp(kind, "Status") != 0) {
-        ret->retry_after_ms = r->retry_after_ms;
+        ret->retry_after_ms = bounded(r->retry_after_ms);
         return fill_text(r, ret, err);
     }
     kube_status_object(status, ret, err);
     if (r->retry_after_ms >= 0)
-        ret->retry_after_ms = r->retry_after_ms;
+        ret->retry_after_ms = bounded(r->retry_after_ms);
     /* Use the code of the HTTP answer, not the one in the body: a proxy may have replaced it. */
     if (ret->code != r->status) {
         ret->code = r->status;

@@ -23,6 +23,9 @@ enum kube_reason {
     KUBE_REASON_EXPIRED, /* the version, or the list, is too old: 410 as the answer or inside a stream */
 };
 
+/* Of a Retry-After: a proxy's page for maintenance may say an hour, and a webhook anything. */
+enum { KUBE_RETRY_AFTER_MAX_MS = 60000 };
+
 struct kube_status {
     int code; /* HTTP status; 0: no answer */
     enum kube_reason reason;

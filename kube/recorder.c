@@ -17,7 +17,6 @@ enum {
     QUEUE_MAX = 512,
     TRIES_MAX = 3,
     RETRY_MS = 10000,
-    RETRY_MAX_MS = 60000, /* upper bound of Retry-After: other Events of the namespace wait behind this one */
     LAST_RETRY_MS = 100,
     MESSAGE_MAX_BYTES = 1024,
     NAME_MAX_BYTES = 254,
@@ -146,7 +145,6 @@ static void on_sent(void *ctx, struct kube_reply *reply)
         send_event(p);
     } else if (reply->err->kind == ERR_TRANSIENT || reply->err->kind == ERR_TIMEOUT) {
         int64_t wait = reply->status.retry_after_ms;
-        wait = wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS;
         try_again(p, wait > RETRY_MS ? wait : RETRY_MS);
     } else {
         r->stats.failed++;

@@ -14,8 +14,6 @@
 enum {
     /* Parallel creates or deletes of pods: the number of connections. */
     STEPS_MAX = 8,
-    /* Upper bound of a Retry-After from the server or a webhook, so that a corrected job does not wait longer. */
-    RETRY_AFTER_MAX_MS = 60000,
 };
 
 const struct kube_resource TRAINJOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND,
@@ -159,7 +157,7 @@ static bool note_failure(struct step *s, enum problem_kind kind, const struct er
         return false;
     r->ok = false;
     r->err = *err;
-    r->retry_after_ms = retry_after_ms < RETRY_AFTER_MAX_MS ? retry_after_ms : RETRY_AFTER_MAX_MS;
+    r->retry_after_ms = retry_after_ms;
     if (kind != PROBLEM_NONE)
         r->problem = (struct plan_problem){.kind = kind,
                                            .child = s->act->child,

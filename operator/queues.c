@@ -45,7 +45,7 @@ static void on_answer(void *ctx, struct kube_reply *reply)
         conclude(q, json_item_with(list, "name", WORKLOADS.plural) != NULL);
     int64_t wait_ms = q->known ? ASK_MS : ASK_AGAIN_MS;
     if (reply->err && wait_ms < reply->status.retry_after_ms)
-        wait_ms = reply->status.retry_after_ms < ASK_MS ? reply->status.retry_after_ms : ASK_MS;
+        wait_ms = reply->status.retry_after_ms;
     kube_loop_timer_set(q->loop, &q->timer, kube_loop_now_ms(q->loop) + wait_ms);
 }
 

@@ -37,6 +37,9 @@ static const struct row rows[] = {
     {502, "<html>Bad Gateway</html>\r\nmore", ERR_TRANSIENT, KUBE_REASON_OTHER, "<html>Bad Gateway</html>",
      -1, -1},
     {503, S(503, "ServiceUnavailable", ""), ERR_TRANSIENT, KUBE_REASON_OTHER, "it says so", 1000, 1000},
+    {503, "maintenance", ERR_TRANSIENT, KUBE_REASON_OTHER, "maintenance", 3600000, 60000},
+    {429, S(429, "TooManyRequests", ",'details':{'retryAfterSeconds':9000000000000000}"), ERR_TRANSIENT,
+     KUBE_REASON_OTHER, "it says so", -1, 60000},
     {504, S(504, "Timeout", ""), ERR_TRANSIENT, KUBE_REASON_OTHER, "it says so", -1, -1},
     {301, "", ERR_TRANSIENT, KUBE_REASON_OTHER, "no message", -1, -1},
     /* A proxy's code and the server's: the proxy's was sent. */
