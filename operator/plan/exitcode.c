@@ -173,7 +173,9 @@ static struct verdict from_container(const struct pod_container *c, const struct
             "the node does not execute " TRAINJOB_LAUNCHER_PROGRAM ", which is in an emptyDir: permission "
             "denied; is its kubelet's folder mounted noexec, or does a security module refuse it?";
     }
-    if (v.class == VERDICT_PERMANENT && c->exit_code == EXIT_CODE_ERROR && cause.peer_lost) {
+    /* PyTorch's programs that have lost a peer exit with 1 or abort. */
+    if (v.class == VERDICT_PERMANENT && cause.peer_lost &&
+        (c->exit_code == EXIT_CODE_ERROR || c->exit_code == EXIT_CODE_ABORTED)) {
         v.class = VERDICT_PEER_LOST;
         v.reason = "PeerLost";
     }

@@ -284,8 +284,7 @@ static cJSON *own_report(const char *message, struct rootcause *ret)
         .signal = (int32_t)signal,
         .rank = (int32_t)rank,
         .no_progress = cJSON_IsTrue(json_child(o, "noProgress")),
-        /* PyTorch's programs exit with 1 when they have lost a peer. */
-        .peer_lost = code == EXIT_CODE_ERROR && text_is_lost_peer(sv_from(text)),
+        .peer_lost = text_is_lost_peer(sv_from(text)),
     };
     return TAKE(o);
 }
