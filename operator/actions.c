@@ -172,7 +172,7 @@ static bool is_refusal(int code)
 }
 
 /* A create that fails becomes status.reason once it failed twice or took long (jobmemory.c). Another write that is refused
- * is repeated until the policy or the permission changes: an event reports it. */
+ * is repeated until the policy or the permission changes: an event reports it, unless one with this code did (jobmemory.c). */
 static void fail_step(struct step *s, const struct err *err, const struct kube_status *status)
 {
     struct actions *as = s->as;
@@ -186,8 +186,11 @@ static void fail_step(struct step *s, const struct err *err, const struct kube_s
              resource_of(s)->kind, s->act->name);
     bool first = note_failure(s, create ? PROBLEM_FAILED : PROBLEM_NONE, &wrapped,
                               status ? status->retry_after_ms : -1);
-    if (first && !create && status && is_refusal(status->code) && as->target.job[0])
+    bool refused = first && !create && status && is_refusal(status->code) && as->target.job[0];
+    if (refused && status->code != as->target.refused_reported) {
+        as->result.refused = status->code;
         record(as, &(struct action){.warning = true, .reason = "WriteRefused", .message = wrapped.msg});
+    }
     end_step(s);
 }
 

@@ -169,6 +169,7 @@ static struct pass *pass_new(struct controller *c, struct kube_work *w, const st
         .ctx = p,
         .native_version = &c->native_version,
         .ignored_reported = m->ignored_generation && m->ignored_generation == job->generation,
+        .refused_reported = jobmemory_refused(m, job->generation, now_ms(c)),
     };
     kube_work_attach(w, p, pass_free);
     p->target.now_ms = wall_ms(c);
