@@ -506,11 +506,18 @@ static int64_t wait_of(struct controller *c, struct jobmemory *m, const struct j
     return wait_for_caches(c, m, job);
 }
 
-/* Nothing follows when its Workloads are not known: their events add the key again. */
-static void reconcile_orphans(struct controller *c, struct kube_work *w)
+/* Nothing follows when its Workloads are not known: their events add the key again. The quota of pods that we
+ * created stays taken before the cache has them. */
+static void reconcile_orphans(struct controller *c, struct kube_work *w, const struct jobtext *cached)
 {
+    const struct kube_store_entry *m = kube_store_get(c->term->memories, "", kube_work_key(w));
+    int64_t wait_ms = cached && m ? wait_for_caches(c, m->value, cached) : 0;
+
+    if (wait_ms) {
+        kube_work_put_back(w, wait_ms);
+        return;
+    }
     struct pass *p = pass_new_orphans(c, w);
-    const struct jobtext *cached = watches_job(&c->watches, p->target.uid);
     struct err ignored;
     cleanup_trainjob struct trainjob *job = cached ? jobtext_decode(cached, &ignored) : NULL;
     struct plan_input in = {.now_ms = wall_ms(c), .job = job};
@@ -537,7 +544,7 @@ static void reconcile(void *ctx, struct kube_work *w)
     if (!cached)
         forget(c, uid);
     if ((!cached || cached->deleting) && has_workloads(c, uid)) {
-        reconcile_orphans(c, w);
+        reconcile_orphans(c, w, cached);
         return;
     }
     /* The second case: an object in another namespace names this job as its owner. */
