@@ -506,6 +506,12 @@ static int64_t wait_of(struct controller *c, struct jobmemory *m, const struct j
     return wait_for_caches(c, m, job);
 }
 
+static void retry_undecoded(struct controller *c, struct kube_work *w, const struct err *err)
+{
+    on_problem(c, "pytorchtrainingjobs", err);
+    kube_work_retry(w, -1);
+}
+
 /* Nothing follows when its Workloads are not known: their events add the key again. The quota of pods that we
  * created stays taken before the cache has them. */
 static void reconcile_orphans(struct controller *c, struct kube_work *w, const struct jobtext *cached)
@@ -517,9 +523,13 @@ static void reconcile_orphans(struct controller *c, struct kube_work *w, const s
         kube_work_put_back(w, wait_ms);
         return;
     }
+    struct err err;
+    cleanup_trainjob struct trainjob *job = cached ? jobtext_decode(cached, &err) : NULL;
+    if (cached && !job) {
+        retry_undecoded(c, w, &err);
+        return;
+    }
     struct pass *p = pass_new_orphans(c, w);
-    struct err ignored;
-    cleanup_trainjob struct trainjob *job = cached ? jobtext_decode(cached, &ignored) : NULL;
     struct plan_input in = {.now_ms = wall_ms(c), .job = job};
 
     watches_gather_queue(&c->watches, p->target.ns, p->target.uid, false, &p->arena, &in);
@@ -562,8 +572,7 @@ static void reconcile(void *ctx, struct kube_work *w)
     }
     cleanup_trainjob struct trainjob *job = jobtext_decode(cached, &err);
     if (!job) {
-        on_problem(c, "pytorchtrainingjobs", &err);
-        kube_work_retry(w, -1);
+        retry_undecoded(c, w, &err);
         return;
     }
     plan_and_act(pass_new(c, w, job, m), job);
