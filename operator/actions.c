@@ -27,6 +27,7 @@ struct step {
     const struct action *act; /* NULL: this entry is free */
     struct kube_request_run *call;
     bool lenient; /* send with fieldValidation=Ignore */
+    bool deletes; /* a pod that may not be patched */
     int version;  /* of the API, for a PodGroup: see group_api */
 };
 
@@ -180,9 +181,9 @@ static void fail_step(struct step *s, const struct err *err, const struct kube_s
     struct err wrapped = *err;
 
     err_wrap(&wrapped, "%s %s %s",
-             create                          ? "creating"
-             : s->act->kind == ACTION_DELETE ? "deleting"
-                                             : "changing",
+             create                                        ? "creating"
+             : s->deletes || s->act->kind == ACTION_DELETE ? "deleting"
+                                                           : "changing",
              resource_of(s)->kind, s->act->name);
     bool first = note_failure(s, create ? PROBLEM_FAILED : PROBLEM_NONE, &wrapped,
                               status ? status->retry_after_ms : -1);
@@ -554,6 +555,7 @@ static void on_patched(struct step *s, struct kube_reply *reply)
 {
     if (s->act->child == CHILD_POD && is_refusal(reply->status.code)) {
         s->as->result.err = *reply->err;
+        s->deletes = true;
         delete_it(s, s->act->uid, s->act->version, on_replaced);
     } else if (reply->err) {
         fail_step(s, reply->err, &reply->status);
@@ -630,7 +632,7 @@ static void on_got(void *ctx, struct kube_reply *reply)
     bool other = s->act->edit != EDIT_ADOPT &&
                  (!uid || strcmp(uid, s->act->uid) != 0 || !version || strcmp(version, s->act->version) != 0);
     if (other) {
-        err_set(&err, ERR_CONFLICT, "%s %s has changed", resource_of(s)->kind, s->act->name);
+        err_set(&err, ERR_CONFLICT, "it has changed since it was planned");
         fail_step(s, &err, NULL);
     } else if (change(s->act, reply->object, s->as->target.now_ms)) {
         write_it(s, reply->object);

@@ -293,7 +293,7 @@ static bool has_surplus(const struct planner *p)
     return false;
 }
 
-/* A changed template replaces an attempt whose pods never all ran, or are more than it says. Another one continues with its
+/* A changed template replaces an attempt whose pods never all ran, or are more than the spec has. Another one continues with its
  * template until a pod is missing: pods of two templates never run together. Failures in it are judged first.
  * False: this plan must not create pods. A status that was edited has no next attempt: the job ends when a pod is missing. */
 static bool follow_template(struct planner *p, bool judged)
