@@ -27,6 +27,7 @@ struct step {
     const struct action *act; /* NULL: this entry is free */
     struct kube_request_run *call;
     bool lenient; /* send with fieldValidation=Ignore */
+    bool deletes; /* a pod that may not be patched */
     int version;  /* of the API, for a PodGroup: see group_api */
 };
 
@@ -172,7 +173,7 @@ static bool is_refusal(int code)
 }
 
 /* A create that fails becomes status.reason once it failed twice or took long (jobmemory.c). Another write that is refused
- * is repeated until the policy or the permission changes: an event reports it. */
+ * is repeated until the policy or the permission changes: an event reports it, unless one with this code did (jobmemory.c). */
 static void fail_step(struct step *s, const struct err *err, const struct kube_status *status)
 {
     struct actions *as = s->as;
@@ -180,14 +181,17 @@ static void fail_step(struct step *s, const struct err *err, const struct kube_s
     struct err wrapped = *err;
 
     err_wrap(&wrapped, "%s %s %s",
-             create                          ? "creating"
-             : s->act->kind == ACTION_DELETE ? "deleting"
-                                             : "changing",
+             create                                        ? "creating"
+             : s->deletes || s->act->kind == ACTION_DELETE ? "deleting"
+                                                           : "changing",
              resource_of(s)->kind, s->act->name);
     bool first = note_failure(s, create ? PROBLEM_FAILED : PROBLEM_NONE, &wrapped,
                               status ? status->retry_after_ms : -1);
-    if (first && !create && status && is_refusal(status->code) && as->target.job[0])
+    bool refused = first && !create && status && is_refusal(status->code) && as->target.job[0];
+    if (refused && status->code != as->target.refused_reported) {
+        as->result.refused = status->code;
         record(as, &(struct action){.warning = true, .reason = "WriteRefused", .message = wrapped.msg});
+    }
     end_step(s);
 }
 
@@ -551,6 +555,7 @@ static void on_patched(struct step *s, struct kube_reply *reply)
 {
     if (s->act->child == CHILD_POD && is_refusal(reply->status.code)) {
         s->as->result.err = *reply->err;
+        s->deletes = true;
         delete_it(s, s->act->uid, s->act->version, on_replaced);
     } else if (reply->err) {
         fail_step(s, reply->err, &reply->status);
@@ -627,7 +632,7 @@ static void on_got(void *ctx, struct kube_reply *reply)
     bool other = s->act->edit != EDIT_ADOPT &&
                  (!uid || strcmp(uid, s->act->uid) != 0 || !version || strcmp(version, s->act->version) != 0);
     if (other) {
-        err_set(&err, ERR_CONFLICT, "%s %s has changed", resource_of(s)->kind, s->act->name);
+        err_set(&err, ERR_CONFLICT, "it has changed since it was planned");
         fail_step(s, &err, NULL);
     } else if (change(s->act, reply->object, s->as->target.now_ms)) {
         write_it(s, reply->object);

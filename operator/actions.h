@@ -41,6 +41,7 @@ struct actions_result {
      * answer without a version. */
     bool doubt;
     int pods_created, pods_deleted;
+    int refused;         /* the HTTP status that an event WriteRefused reported; 0: there was none */
     const char *ignored; /* the fields of the template without which pods were created; NULL: none */
 };
 
@@ -51,8 +52,9 @@ struct actions_target {
     void *ctx;
     /* actions_result.ignored of this generation was reported: send creates with fieldValidation=Ignore. */
     bool ignored_reported;
-    int64_t now_ms;      /* Unix time */
-    int *native_version; /* the version of native PodGroups that answered last: see group_api */
+    int refused_reported; /* record no event WriteRefused about this HTTP status; 0: about each */
+    int64_t now_ms;       /* Unix time */
+    int *native_version;  /* the version of native PodGroups that answered last: see group_api */
 };
 
 struct actions;

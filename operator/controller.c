@@ -169,6 +169,7 @@ static struct pass *pass_new(struct controller *c, struct kube_work *w, const st
         .ctx = p,
         .native_version = &c->native_version,
         .ignored_reported = m->ignored_generation && m->ignored_generation == job->generation,
+        .refused_reported = jobmemory_refused(m, job->generation, now_ms(c)),
     };
     kube_work_attach(w, p, pass_free);
     p->target.now_ms = wall_ms(c);
@@ -505,13 +506,30 @@ static int64_t wait_of(struct controller *c, struct jobmemory *m, const struct j
     return wait_for_caches(c, m, job);
 }
 
-/* Nothing follows when its Workloads are not known: their events add the key again. */
-static void reconcile_orphans(struct controller *c, struct kube_work *w)
+static void retry_undecoded(struct controller *c, struct kube_work *w, const struct err *err)
 {
+    on_problem(c, "pytorchtrainingjobs", err);
+    kube_work_retry(w, -1);
+}
+
+/* Nothing follows when its Workloads are not known: their events add the key again. The quota of pods that we
+ * created stays taken before the cache has them. */
+static void reconcile_orphans(struct controller *c, struct kube_work *w, const struct jobtext *cached)
+{
+    const struct kube_store_entry *m = kube_store_get(c->term->memories, "", kube_work_key(w));
+    int64_t wait_ms = cached && m ? wait_for_caches(c, m->value, cached) : 0;
+
+    if (wait_ms) {
+        kube_work_put_back(w, wait_ms);
+        return;
+    }
+    struct err err;
+    cleanup_trainjob struct trainjob *job = cached ? jobtext_decode(cached, &err) : NULL;
+    if (cached && !job) {
+        retry_undecoded(c, w, &err);
+        return;
+    }
     struct pass *p = pass_new_orphans(c, w);
-    const struct jobtext *cached = watches_job(&c->watches, p->target.uid);
-    struct err ignored;
-    cleanup_trainjob struct trainjob *job = cached ? jobtext_decode(cached, &ignored) : NULL;
     struct plan_input in = {.now_ms = wall_ms(c), .job = job};
 
     watches_gather_queue(&c->watches, p->target.ns, p->target.uid, false, &p->arena, &in);
@@ -536,7 +554,7 @@ static void reconcile(void *ctx, struct kube_work *w)
     if (!cached)
         forget(c, uid);
     if ((!cached || cached->deleting) && has_workloads(c, uid)) {
-        reconcile_orphans(c, w);
+        reconcile_orphans(c, w, cached);
         return;
     }
     /* The second case: an object in another namespace names this job as its owner. */
@@ -554,8 +572,7 @@ static void reconcile(void *ctx, struct kube_work *w)
     }
     cleanup_trainjob struct trainjob *job = jobtext_decode(cached, &err);
     if (!job) {
-        on_problem(c, "pytorchtrainingjobs", &err);
-        kube_work_retry(w, -1);
+        retry_undecoded(c, w, &err);
         return;
     }
     plan_and_act(pass_new(c, w, job, m), job);

@@ -173,6 +173,24 @@ static bool record_problem(struct jobmemory *m, const struct actions_result *r,
     return reported;
 }
 
+/* All events of a job share the recorder's limit, one in 5 minutes after 25 (kube/correlator.h). */
+int jobmemory_refused(const struct jobmemory *m, int64_t job_generation, int64_t mono_ms)
+{
+    bool known = m->refused_generation == job_generation && mono_ms < m->refused_ms + PROBLEM_MESSAGE_MS;
+
+    return known ? m->refused : 0;
+}
+
+static void record_refused(struct jobmemory *m, const struct actions_result *r, int64_t generation,
+                           int64_t mono_ms)
+{
+    if (!r->refused)
+        return;
+    m->refused = r->refused;
+    m->refused_generation = generation;
+    m->refused_ms = mono_ms;
+}
+
 /* Returns whether the write changed nothing: the API server drops fields that an older CRD lacks. */
 static bool record_status(struct jobmemory *m, const struct actions_result *r,
                           const struct jobmemory_pass *pass, int64_t wall_ms, int64_t mono_ms)
@@ -203,6 +221,7 @@ bool jobmemory_record(struct jobmemory *m, const struct watches *w, const struct
         m->progress.slow_reported_ms = wall_ms;
     if (r->ignored)
         m->ignored_generation = pass->generation;
+    record_refused(m, r, pass->generation, mono_ms);
     if (pass->plan->pods_first)
         m->status_written_ms = mono_ms;
     return record_problem(m, r, pass, mono_ms);

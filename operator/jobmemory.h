@@ -41,10 +41,12 @@ struct jobmemory {
     int64_t problem_since_ms; /* when problem_message was set */
     int64_t problem_generation;
     int64_t ignored_generation; /* the spec generation whose ignored fields were reported; 0: none */
-    int problem_count;          /* consecutive problems */
-    int64_t webhook_since_ms;   /* since when a webhook could not be called; 0: that is over */
-    bool create_failed;         /* a create failed once, and quickly: the status does not report it yet */
-    int waits;                  /* consecutive reconciles that waited for an object to be deleted */
+    int refused;                /* the HTTP status in the last event WriteRefused, of this spec and time: */
+    int64_t refused_generation, refused_ms;
+    int problem_count;        /* consecutive problems */
+    int64_t webhook_since_ms; /* since when a webhook could not be called; 0: that is over */
+    bool create_failed;       /* a create failed once, and quickly: the status does not report it yet */
+    int waits;                /* consecutive reconciles that waited for an object to be deleted */
     /* The last plan did not fit into the budget: it needed need_bytes (0: it fitted), for this generation and
      * with need_create bytes for bodies of pods. */
     size_t need_bytes, need_create;
@@ -95,6 +97,9 @@ bool jobmemory_record(struct jobmemory *m, const struct watches *w, const struct
 /* How long to wait after the API server could not call a webhook: 1 s during the first minute, since webhooks of a
  * queueing system are down while that is restarted. -1: that is not the problem. */
 int64_t jobmemory_webhook_ms(const struct jobmemory *m, int64_t mono_ms);
+
+/* The HTTP status that an event WriteRefused need not report again yet; 0: none. */
+int jobmemory_refused(const struct jobmemory *m, int64_t job_generation, int64_t mono_ms);
 
 struct plan_problem jobmemory_problem(const struct jobmemory *m, int64_t job_generation);
 

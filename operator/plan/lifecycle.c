@@ -252,17 +252,18 @@ static void create_missing(struct planner *p)
 }
 
 /* restartPolicy Always: repeat a pod that succeeded, alone, at the earliest 10 s after its end, or after its creation if the
- * node's clock is ahead. */
+ * node's clock is over 10 s ahead; at once if the API server's is, too. */
 static void repeat_finished(struct planner *p)
 {
     for (int i = 1; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
         if (s->spec->restart_policy != RESTART_ALWAYS || !s->pod || !planner_slot_done(s))
             continue;
-        bool ahead = s->pod->training.finished_ms > p->now_ms;
-        int64_t from = ahead ? s->pod->created_ms : s->pod->training.finished_ms;
+        int64_t latest = p->now_ms + ALWAYS_SPACING_MS; /* clocks may differ by so much */
+        int64_t finished = s->pod->training.finished_ms;
+        int64_t from = finished > latest ? s->pod->created_ms : finished;
         int64_t due = from + ALWAYS_SPACING_MS;
-        if (due > p->now_ms && from <= p->now_ms)
+        if (due > p->now_ms && from <= latest)
             planner_requeue(p, due);
         else
             (void)planner_delete_pod(p, s->pod);
@@ -292,7 +293,7 @@ static bool has_surplus(const struct planner *p)
     return false;
 }
 
-/* A changed template replaces an attempt whose pods never all ran, or are more than it says. Another one continues with its
+/* A changed template replaces an attempt whose pods never all ran, or are more than the spec has. Another one continues with its
  * template until a pod is missing: pods of two templates never run together. Failures in it are judged first.
  * False: this plan must not create pods. A status that was edited has no next attempt: the job ends when a pod is missing. */
 static bool follow_template(struct planner *p, bool judged)

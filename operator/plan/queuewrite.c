@@ -249,7 +249,7 @@ void plan_orphans(const struct plan_input *in, struct arena *a, struct plan *out
         const struct workload *w = in->queue.workloads[i];
         if (!active || !(w->deleting || in->job))
             remove_workload(&p, w);
-        else if (!w->deleting && workload_is_evicted(w))
+        else if (workload_is_evicted(w))
             end_pods(&p);
     }
     out->actions = p.workloads.items;

@@ -106,8 +106,11 @@ void bench_fresh(void)
 
 void bench_run(bool (*may_go_on)(void *ctx))
 {
-    const struct actions_target target = {"ns", "job", "job-uid", may_go_on,
-                                          NULL, false, 0,         &B.native_version};
+    const struct actions_target target = {.ns = "ns",
+                                          .job = "job",
+                                          .uid = "job-uid",
+                                          .may_go_on = may_go_on,
+                                          .native_version = &B.native_version};
 
     B.run = actions_new(&B.transport, B.recorder, &target, &B.plan, &B.arena, on_done, &B);
     actions_run(B.run);

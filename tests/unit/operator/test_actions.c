@@ -466,6 +466,14 @@ static void test_patches_of_pods(void **state)
         assert_int_equal(B.n_done, 1);
         assert_int_equal(B.result.ok, ROWS[i].ok);
     }
+    bench_fresh();
+    bench_add(ACTION_PATCH, CHILD_POD, "one");
+    B.actions[0].uid = "u";
+    bench_run(NULL);
+    bench_answer(0, 403, "{}");
+    bench_answer(1, 403, "{}");
+    assert_false(B.result.ok);
+    assert_non_null(strstr(B.result.err.msg, "deleting Pod one"));
 }
 
 #define WORKLOAD(version)                                                                                    \
@@ -498,6 +506,7 @@ static void test_edits(void **state)
     edit_workload(WORKLOAD("8"));
     assert_int_equal(B.n, 1);
     assert_int_equal(B.result.err.kind, ERR_CONFLICT);
+    assert_string_equal(B.result.err.msg, "changing Workload w: it has changed since it was planned");
     edit_workload("{\"metadata\":{\"name\":\"w\",\"uid\":\"v\",\"resourceVersion\":\"7\"}}");
     assert_int_equal(B.n, 1);
     assert_int_equal(B.result.err.kind, ERR_CONFLICT);

@@ -313,6 +313,26 @@ static void test_a_refused_delete_of_a_large_job(void **state)
     lab_until_status(l, "phase", "Paused");
 }
 
+/* One event in ten minutes, and another one when the answer or the spec has changed: the job's other events have room. */
+static void test_a_lasting_refusal_is_one_event(void **state)
+{
+    struct lab *l = lab_begin(state, lab_forever);
+
+    lab_run_settled(l, LAB_TWO);
+    fake_refuse(l->server, "DELETE", "/pods/", 403);
+    lab_put(l, LAB_JOB, "{'spec':{'suspend':true}}");
+    lab_pass_ms(l, 300000);
+    assert_int_equal(lab_events(l, "WriteRefused", NULL), 1);
+    fake_refuse(l->server, "DELETE", "/pods/", 422);
+    lab_pass_ms(l, 300000);
+    assert_int_equal(lab_events(l, "WriteRefused", NULL), 2);
+    lab_put(l, LAB_JOB, "{'spec':{'runPolicy':{'backoffLimit':7}}}");
+    lab_pass_ms(l, 100000);
+    assert_int_equal(lab_events(l, "WriteRefused", NULL), 3);
+    lab_pass_ms(l, 700000);
+    assert_int_equal(lab_events(l, "WriteRefused", NULL), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +349,7 @@ int main(void)
         LAB_TEST(test_a_flood_on_a_busy_node),
         LAB_TEST(test_fewer_replicas),
         LAB_TEST(test_a_refused_delete_of_a_large_job),
+        LAB_TEST(test_a_lasting_refusal_is_one_event),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

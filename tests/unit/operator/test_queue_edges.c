@@ -492,6 +492,43 @@ static void test_deleted_while_running(void **state)
     assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
 }
 
+/* The watch of pods is late: a pod that the cache lacks uses the quota. */
+static void test_deleted_before_its_pod_is_seen(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    fake_freeze(l->server, "pods", 0);
+    lab_put(l, LAB_JOB, QUEUED("", "1"));
+    LAB_UNTIL(l, pods(l) == 1);
+    delete_held(l);
+    lab_pass_ms(l, 3000);
+    assert_int_equal(asked(l, "DELETE", "/workloads/"), 0);
+    fake_freeze(l->server, NULL, 0);
+    lab_pass_ms(l, 20000);
+    assert_true(lab_workload_is(l, "QuotaReserved", "True"));
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, pods(l) == 0 && fake_count(l->server, LAB_WORKLOADS) == 0);
+}
+
+/* Somebody deletes the Workload, too. An eviction ends the pods all the same. */
+static void test_deleted_with_its_workload(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+    char path[256];
+
+    lab_put(l, LAB_JOB, QUEUED("", "1"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    delete_held(l);
+    cleanup_json cJSON *w = lab_workload(l);
+    snprintf(path, sizeof(path), LAB_WORKLOADS "/%s", json_meta(w, "name"));
+    assert_true(fake_delete(l->server, path));
+    lab_pass_ms(l, 20000);
+    assert_int_equal(pods(l), 1);
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 1);
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, pods(l) == 0 && fake_count(l->server, LAB_WORKLOADS) == 0);
+}
+
 /* Another controller runs it, and has a Workload for it. */
 static void test_deleted_of_another_controller(void **state)
 {
@@ -579,6 +616,8 @@ int main(void)
         LAB_TEST(test_release_refused),
         LAB_TEST(test_deleted_while_waiting),
         LAB_TEST(test_deleted_while_running),
+        LAB_TEST(test_deleted_before_its_pod_is_seen),
+        LAB_TEST(test_deleted_with_its_workload),
         LAB_TEST(test_deleted_of_another_controller),
         LAB_TEST(test_deleted_and_not_found),
         LAB_TEST(test_deleted_and_refused),
