@@ -102,8 +102,9 @@ static void make_room(struct candidates *c, size_t more, struct arena *a)
     c->of = of;
 }
 
-/* Whether a later try may read what could not be read now: memory or the like is short, or a file server does
- * not answer. Then a retry is better than to begin earlier, and the error gives exit code 138. */
+/* Whether a later try may read what could not be read now: memory or the like is short, a file server does not
+ * answer, or a list broke off (also with EIO, which an NFS mount with `soft` returns). Then a retry is better
+ * than to begin earlier, and the error gives exit code 138. */
 static bool make_retryable(struct err *err)
 {
     static const int server[] = {ESTALE,    ETIMEDOUT,    ENOTCONN, ESHUTDOWN,
@@ -114,7 +115,7 @@ static bool make_retryable(struct err *err)
             err->kind = ERR_TRANSIENT;
             return true;
         }
-    return err_is_shortage(err);
+    return err->kind == ERR_TRANSIENT || err_is_shortage(err);
 }
 
 /* Append the checkpoints of one folder; *list is the folder's content. */
