@@ -31,6 +31,11 @@ bool sv_ends(struct sv a, const char *suffix)
     return a.len >= len && memcmp(a.p + a.len - len, suffix, len) == 0;
 }
 
+bool sv_contains(struct sv a, const char *part)
+{
+    return memmem(a.p, a.len, part, strlen(part)) != NULL;
+}
+
 struct sv sv_trim(struct sv a)
 {
     while (a.len && isspace((unsigned char)a.p[0])) {

@@ -15,6 +15,7 @@ struct sv sv_from(const char *s);
 bool sv_eq(struct sv a, const char *s);
 bool sv_starts(struct sv a, const char *prefix);
 bool sv_ends(struct sv a, const char *suffix);
+bool sv_contains(struct sv a, const char *part);
 struct sv sv_trim(struct sv a);
 
 static inline bool sv_is_digit(char c)

@@ -19,19 +19,14 @@ struct frame {
     struct sv file, line, function;
 };
 
-static bool contains(struct sv text, const char *what)
-{
-    return memmem(text.p, text.len, what, strlen(what)) != NULL;
-}
-
 static bool is_installed(struct sv file)
 {
-    return contains(file, "/site-packages/") || contains(file, "/dist-packages/");
+    return sv_contains(file, "/site-packages/") || sv_contains(file, "/dist-packages/");
 }
 
 static bool is_python_own(struct sv file)
 {
-    return sv_starts(file, "<frozen ") || (contains(file, "/lib/python3") && !is_installed(file));
+    return sv_starts(file, "<frozen ") || (sv_contains(file, "/lib/python3") && !is_installed(file));
 }
 
 /* "  File "PATH", line N in NAME". */
@@ -58,11 +53,11 @@ static bool is_wait(const struct frame *f)
 {
     static const char *const names[] = {"backward", "_engine_run_backward", "synchronize"};
 
-    if (contains(f->file, "/torch/distributed/"))
-        return !contains(f->file, "/torch/distributed/elastic/");
+    if (sv_contains(f->file, "/torch/distributed/"))
+        return !sv_contains(f->file, "/torch/distributed/elastic/");
     if (sv_ends(f->file, "/torch/nn/parallel/distributed.py"))
         return true;
-    for (size_t i = 0; i < ARRAY_LEN(names) && contains(f->file, "/torch/"); i++)
+    for (size_t i = 0; i < ARRAY_LEN(names) && sv_contains(f->file, "/torch/"); i++)
         if (sv_eq(f->function, names[i]))
             return true;
     return false;
@@ -111,7 +106,7 @@ struct stack stack_read(struct sv text)
         if (is_python_own(file))
             continue;
         inner = inner ? inner : &frames[i];
-        own = own || is_installed(file) || contains(file, "/torch/") ? own : &frames[i];
+        own = own || is_installed(file) || sv_contains(file, "/torch/") ? own : &frames[i];
     }
     if (!n)
         return s;

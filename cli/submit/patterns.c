@@ -77,7 +77,7 @@ static bool has_private_key(const struct buf *bytes)
 
     for (; (at = memmem(at, (size_t)(end - at), BEGIN, strlen(BEGIN))); at++) {
         const struct sv line = without_end((struct sv){at, strcspn(at, "\r\n\\")});
-        if (sv_ends(line, "-----") && memmem(line.p, line.len, KEY, strlen(KEY)))
+        if (sv_ends(line, "-----") && sv_contains(line, KEY))
             return true;
     }
     return false;

@@ -24,11 +24,6 @@ struct entry {
     bool peer_lost; /* the exception is about a broken connection */
 };
 
-static bool contains(struct sv text, const char *what)
-{
-    return memmem(text.p, text.len, what, strlen(what)) != NULL;
-}
-
 /* The number after "<key> : " on a line of the report, e.g. "  exitcode  : -9 (pid: 28379)". */
 static bool line_number(struct sv line, const char *key, int64_t min, int64_t max, int64_t *ret)
 {
@@ -82,8 +77,8 @@ static struct sv own_part(struct sv line)
 /* `File "train.py", line 3, in main`; for a syntax error without `in`. Not faulthandler's `line 3 in main`. */
 static bool is_frame(struct sv said)
 {
-    return sv_starts(said, "File \"") && contains(said, "\", line ") &&
-           (contains(said, ", in ") || !contains(said, " in "));
+    return sv_starts(said, "File \"") && sv_contains(said, "\", line ") &&
+           (sv_contains(said, ", in ") || !sv_contains(said, " in "));
 }
 
 /* The line with the error: the one after the last frame of a traceback; empty: none. Tracebacks of exception
@@ -136,7 +131,7 @@ static void read_line(struct entry *e, struct sv line)
         if (sv_starts(t, "To enable traceback see") || sv_starts(t, "none:"))
             t = from(t, t.p + t.len);
         e->text = t;
-        e->recorded = contains(t, "Traceback (most recent call last)");
+        e->recorded = sv_contains(t, "Traceback (most recent call last)");
     }
     e->peer_lost |= e->recorded && text_is_lost_peer(line);
 }
@@ -247,7 +242,7 @@ static bool parse_signal(const char *message, struct rootcause *ret)
 static bool died_of_torn_error_file(struct sv message, struct sv last)
 {
     return sv_starts(last, "json.decoder.JSONDecodeError: ") &&
-           contains(message, "self.error_file_data = json.load(fp)");
+           sv_contains(message, "self.error_file_data = json.load(fp)");
 }
 
 /* The last line of a program that ended with an exception, or of a report whose heading was cut off. */
@@ -351,7 +346,8 @@ static bool of_others(struct sv line, int32_t rank)
     int n = rank;
 
     return (rank >= 0 && sscanf(line.p, "[rank%9d]:", &n) == 1 && n != rank) ||
-           contains(line, " torch/distributed/run.py:") || contains(line, " torch/distributed/elastic/");
+           sv_contains(line, " torch/distributed/run.py:") ||
+           sv_contains(line, " torch/distributed/elastic/");
 }
 
 char *rootcause_log(const char *log, int32_t rank, struct arena *a)

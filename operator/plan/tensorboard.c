@@ -13,12 +13,14 @@ enum {
     LOOK_AGAIN_MAX_MS = 60000,
 };
 
-/* Before pod 0 of a running job has a node, TensorBoard could bind the volume to the wrong node. */
+/* Before pod 0 of a running job has a node, TensorBoard could bind the volume to the wrong node. A job that ran and is queued
+ * again keeps it until a pod may be created, as a paused one does: the volume is bound. */
 static bool waits_for_master(const struct planner *p)
 {
     const struct pod *master = p->slots[0].pod;
+    bool queued = p->queue.verdict == QUEUE_WAIT || p->queue.verdict == QUEUE_HOLD;
 
-    if (jobstatus_finished(&p->st) || p->spec->paused)
+    if (jobstatus_finished(&p->st) || p->spec->paused || (queued && !master && p->st.ran_attempt >= 0))
         return false;
     return !master || !master->node[0];
 }

@@ -234,6 +234,38 @@ static void test_evicted(void **state)
     assert_int_equal(lab_status_number(l, "disruptionCount"), 0);
 }
 
+static int64_t tensorboards(struct lab *l)
+{
+    cleanup_json cJSON *d = lab_get(l, LAB_DEPLOYMENTS "/j-tensorboard");
+
+    return json_i64(json_child(d, "spec"), "replicas", -1);
+}
+
+/* Its TensorBoard stays while it waits without pods, also for an operator that starts: a user looks at the curves meanwhile.
+ * Admitted again, the job gets its volume. */
+static void test_evicted_with_tensorboard(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB,
+            QUEUED("'tensorboardSpec':{'logDir':{'pvc':[{'name':'p','subPath':['./log']}]}},", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    LAB_UNTIL(l, tensorboards(l) == 1);
+    l->queues.full = true;
+    lab_evict(l, "Preempted");
+    LAB_UNTIL(l, has_reason(l, "Queued"));
+    lab_restart(l);
+    lab_pass_ms(l, 20000);
+    assert_int_equal(pods(l), 0);
+    assert_int_equal(tensorboards(l), 1);
+    int patches = asked(l, "PATCH", "/deployments"); /* 1, if it was created before pod 0 had a node */
+    assert_true(patches <= 1);
+    l->queues.full = false;
+    LAB_UNTIL(l, asked(l, "PATCH", "/deployments") == patches + 2);
+    assert_int_equal(tensorboards(l), 1);
+    settle(l);
+}
+
 /* ---- where Kueue is, or is not */
 
 /* The label has no effect. A request a minute while such a job exists, and nothing else; two for other jobs. */
@@ -1107,6 +1139,7 @@ int main(void)
         LAB_TEST(test_evicted_while_deleted),
         LAB_TEST(test_life),
         LAB_TEST(test_evicted),
+        LAB_TEST(test_evicted_with_tensorboard),
         LAB_TEST(test_absent),
         LAB_TEST(test_off),
         LAB_TEST(test_installed_later),
