@@ -516,7 +516,8 @@ static bool fails(int fd, int code)
     char link[64], path[PATH_MAX] = "";
 
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    if (!code || readlink(link, path, sizeof(path) - 1) < 0 || !strstr(path, "/checkpoints") || !strstr(path, failing))
+    if (!code || readlink(link, path, sizeof(path) - 1) < 0 || !strstr(path, "/checkpoints") ||
+        !strstr(path, failing))
         return false;
     errno = code;
     return true;
