@@ -219,7 +219,10 @@ int logs_begin(struct logs *l, int attempt, int first_rank, struct err *err)
                 return -1;
             dir = NULL; /* a full disk must not stop the training */
         }
-        r->error_file = dir ? arena_printf(&l->arena, "%s/error.json", dir) : NULL;
+        if (dir)
+            r->error_file = arena_printf(&l->arena, "%s/error.json", dir);
+        else if (r->error_file) /* the last attempt's: the trainer identifies the launch by its path */
+            unlink(r->error_file);
         r->prefix = make_prefix(l, i, first_rank + i);
         for (int s = 0; s < LOGS_STREAMS; s++)
             if (begin_stream(l, i, s, dir, err) < 0)

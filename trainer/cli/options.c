@@ -140,9 +140,10 @@ const struct option_row option_table[] = {
      .help =
          "auto, the default: go on from the newest whole checkpoint in --ckpt_dir of the same run "
          "(PTJ_JOB_UID, else the launcher's --rdzv_id, else the same launch of a launcher) and "
-         "configuration (--max_steps, --recompute and, but where a cosine without total ends with the run, "
-         "--epochs may differ), else start afresh: a run "
-         "that was started by hand resumes only from a given PATH. PATH: a checkpoint, or a "
+         "configuration, else start afresh: a run "
+         "that was started by hand resumes only from a given PATH. With another --max_steps, --recompute or "
+         "--epochs the configuration is the same. Only with a cosine without total, which ends with the run, "
+         "another --epochs makes it another one. PATH: a checkpoint, or a "
          "folder of them such as --ckpt_dir, of which the last written one of this configuration is "
          "taken, whichever run wrote it; a later attempt of the same job or launch goes on from its own. The "
          "same number of ranks gives the same bits as a run that was never interrupted."},

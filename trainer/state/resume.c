@@ -102,8 +102,9 @@ static void make_room(struct candidates *c, size_t more, struct arena *a)
     c->of = of;
 }
 
-/* Whether a later try may read what could not be read now: memory or the like is short, or a file server does
- * not answer. Then a retry is better than to begin earlier, and the error gives exit code 138. */
+/* Whether a later try may read what could not be read now: memory or the like is short, a file server does not
+ * answer, or a list broke off (also with EIO, which an NFS mount with `soft` returns). Then a retry is better
+ * than to begin earlier, and the error gives exit code 138. */
 static bool make_retryable(struct err *err)
 {
     static const int server[] = {ESTALE,    ETIMEDOUT,    ENOTCONN, ESHUTDOWN,
@@ -114,7 +115,7 @@ static bool make_retryable(struct err *err)
             err->kind = ERR_TRANSIENT;
             return true;
         }
-    return err_is_shortage(err);
+    return err->kind == ERR_TRANSIENT || err_is_shortage(err);
 }
 
 /* Append the checkpoints of one folder; *list is the folder's content. */
@@ -155,19 +156,23 @@ static int candidates_in(const char *dir, struct candidate_key own, struct arena
 
 /* The same, plus the checkpoints in the runs' folders below it: those of the same configuration first, sorted
  * by the time of writing, since steps of different runs cannot be compared. One whose manifest cannot be read
- * comes before all that it might precede. */
-static int candidates_below(const char *dir, struct candidate_key own, struct arena *a,
+ * comes before all that it might precede. needed: whether an error of a run's folder that a later try may
+ * not have is one of this call; else, and with other errors, the folder is passed over. */
+static int candidates_below(const char *dir, struct candidate_key own, bool needed, struct arena *a,
                             struct candidates *ret, struct err *err)
 {
     struct ckpt_list list, run;
+    struct err below;
 
     *ret = (struct candidates){0};
     if (append(dir, own, a, &list, ret, err))
         return -1;
     const struct err why = ret->why;
     for (size_t i = list.len; i < list.len + list.runs; i++)
-        if (append(arena_printf(a, "%s/%s", dir, list.entry[i].name), own, a, &run, ret, err))
+        if (append(arena_printf(a, "%s/%s", dir, list.entry[i].name), own, a, &run, ret, &below) && needed) {
+            *err = below;
             return -1;
+        }
     ret->why = why; /* a run's folder that cannot be opened: no checkpoints to resume from */
     sort(ret, last_written);
     return 0;
@@ -303,7 +308,8 @@ static int own(const struct snapshot *into, const struct resume_options *o, uint
     const int found = first_of(into, &mine, o->config, ret, err);
     if (found)
         return found;
-    if (candidates_below(o->dir, me, &a, &all, err) || refuse_older(&all, err))
+    /* Nothing is resumed from the runs' folders, and somebody may be removing one. */
+    if (candidates_below(o->dir, me, false, &a, &all, err) || refuse_older(&all, err))
         return err_wrap(err, "--ckpt_dir");
     for (size_t i = 0; i < here.len; i++)
         if (here.of[i].damage && !here.of[i].other_format)
@@ -340,7 +346,7 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
             err->kind = ERR_INVALID;
         return err_wrap(err, "--resume");
     }
-    if (candidates_below(o->how, (struct candidate_key){o->run_id, o->config}, &a, &all, err))
+    if (candidates_below(o->how, (struct candidate_key){o->run_id, o->config}, true, &a, &all, err))
         return err_wrap(err, "--resume");
     if (all.why.kind) {
         *err = all.why;

@@ -95,19 +95,22 @@ static void test_tee_needs_no_folder(void **state)
                "cannot create a folder for logs in /proc (--log-dir)");
 }
 
-/* It holds error files alone. When the disk has become full, or something else is in its place, ranks start again without. */
+/* It holds error files alone. When the disk has become full, or something else is in its place, ranks start again with the last
+ * attempt's, emptied: by its path the trainer knows the launch. */
 static void test_a_restart_needs_no_folder(void **state)
 {
     struct run r;
 
     (void)state;
-    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1", "--max-restarts=1"),
-                              "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then "
-                              ": > \"${TORCHELASTIC_ERROR_FILE%/attempt_0/*}/attempt_1\"; exit 1; fi; "
-                              "[ -z \"$TORCHELASTIC_ERROR_FILE\" ] && echo again",
-                              &r),
-                     0);
-    assert_string_equal(buf_str(&r.out), "again\n");
+    assert_int_equal(
+        run_once(RUN_ARGS("--nproc-per-node=1", "--max-restarts=1"),
+                 "[ -e \"$TORCHELASTIC_ERROR_FILE\" ] && exit 9; echo "
+                 "${TORCHELASTIC_ERROR_FILE##*/torchelastic_??????}; "
+                 "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then : > \"$TORCHELASTIC_ERROR_FILE\"; "
+                 ": > \"${TORCHELASTIC_ERROR_FILE%/attempt_0/*}/attempt_1\"; exit 1; fi",
+                 &r),
+        0);
+    assert_string_equal(buf_str(&r.out), "/attempt_0/0/error.json\n/attempt_0/0/error.json\n");
     run_release(&r);
     run_expect(RUN_ARGS("--nproc-per-node=1", "--max-restarts=1", "--redirects=1"),
                "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then "

@@ -70,7 +70,8 @@ struct ckpt_list {
     size_t len, runs;
 };
 
-/* List the folders with a checkpoint's name, and the other folders. ERR_NOT_FOUND: no such folder. */
+/* List the folders with a checkpoint's name, and the other folders. ERR_NOT_FOUND: no such folder. ERR_TRANSIENT:
+ * the list breaks off. */
 int ckpt_list(const char *dir, struct arena *a, struct ckpt_list *ret, struct err *err) MUST_CHECK;
 
 /* dir/name. */

@@ -65,7 +65,7 @@ int ckpt_list(const char *path, struct arena *a, struct ckpt_list *ret, struct e
         const struct dirent *e = readdir(dir);
         if (!e && errno) { /* without the rest, a run would begin earlier */
             *ret = (struct ckpt_list){0};
-            return err_errno(err, ERR_FATAL, errno, "%s", path);
+            return err_errno(err, ERR_TRANSIENT, errno, "%s", path);
         }
         if (!e)
             break;

@@ -502,8 +502,9 @@ static void nothing_unread_is_passed_over_in_silence(void **state)
     }
 }
 
-/* How readdir and read fail for what lies below a folder "checkpoints"; 0: they do not. */
+/* How readdir and read fail for what lies below a folder "checkpoints" and has `failing` in its path; 0: they do not. */
 static int list_error, read_error;
+static const char *failing = "";
 
 struct dirent *__wrap_readdir(DIR *dir);
 struct dirent *__real_readdir(DIR *dir);
@@ -515,7 +516,8 @@ static bool fails(int fd, int code)
     char link[64], path[PATH_MAX] = "";
 
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    if (!code || readlink(link, path, sizeof(path) - 1) < 0 || !strstr(path, "/checkpoints"))
+    if (!code || readlink(link, path, sizeof(path) - 1) < 0 || !strstr(path, "/checkpoints") ||
+        !strstr(path, failing))
         return false;
     errno = code;
     return true;
@@ -537,7 +539,7 @@ static void a_file_server_that_does_not_answer_is_tried_again(void **state)
     struct fixture *f = *state;
     const struct {
         int list, read;
-    } cases[] = {{ESTALE, 0}, {0, ESTALE}, {0, ETIMEDOUT}, {ENOTCONN, 0}};
+    } cases[] = {{ESTALE, 0}, {0, ESTALE}, {0, ETIMEDOUT}, {ENOTCONN, 0}, {EIO, 0}};
     int codes[RANKS];
 
     stop_at_step(f, "j");
@@ -554,6 +556,25 @@ static void a_file_server_that_does_not_answer_is_tried_again(void **state)
     f->cfg.resume = "auto";
     assert_int_equal(go_by(f, (struct plan){.world = 1, .job = "j"}, codes), 0);
     assert_true(says(f, "resumed from "));
+}
+
+/* Another run's folder, which somebody removes meanwhile: a run that would not begin there does not need it. */
+static void another_runs_folder_may_go(void **state)
+{
+    struct fixture *f = *state;
+    int codes[RANKS];
+
+    stop_at_step(f, "other");
+    for (int path = 0; path < 2; path++) {
+        failing = "/other-";
+        list_error = ESTALE;
+        f->cfg.resume = path ? f->cfg.ckpt_dir : "auto";
+        const int code = go_by(f, (struct plan){.world = 1, .job = path ? NULL : "j"}, codes);
+        list_error = 0;
+        failing = "";
+        if (code != (path ? EXIT_CODE_RETRYABLE : 0))
+            fail_msg("--resume %s: exit code %d: %s", f->cfg.resume, code, output(f, 0));
+    }
 }
 
 /* Each new run looks through the folder that many have used before it: its memory grows with their number, not with the square. */
@@ -601,6 +622,7 @@ int main(void)
         TEST(a_folder_of_older_ones_is_refused_by_their_format),
         TEST(nothing_unread_is_passed_over_in_silence),
         TEST(a_file_server_that_does_not_answer_is_tried_again),
+        TEST(another_runs_folder_may_go),
         TEST(a_thousand_other_runs_need_little_memory),
     };
 
