@@ -190,7 +190,7 @@ static bool lacks_permission(const struct err *err)
     static const char CANNOT[] = "\" cannot ";
     const char *at = err->code == 403 ? strstr(err->msg, CANNOT) : NULL;
 
-    return at && strstr(at, " resource \"") && !sv_starts(sv_from(at + sizeof(CANNOT) - 1), "impersonate ");
+    return at && strstr(at, " resource \"") && !sv_starts(sv_from(at + sizeof(CANNOT) - 1), "impersonate");
 }
 
 /* The server's own text of a missing permission is long and begins with what the user knows. */

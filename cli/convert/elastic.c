@@ -96,7 +96,8 @@ static void set_procs(cJSON *torchrun, int64_t procs, struct arena *a)
 /* Not elastic after all: the reason, and torchrun still gets the numbers of restarts and processes by environment, as there. */
 static int stay_fixed(struct conversion *c, const struct json_at *policy, const char *reason, struct err *err)
 {
-    static const char *const MEETING[] = {"rdzvBackend", "rdzvHost", "rdzvPort", "rdzvConf"};
+    static const char *const MEETING[] = {"rdzvBackend", "rdzvHost", "rdzvPort"};
+    const struct json_at conf = json_member(policy, "rdzvConf");
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(c->spec, "replicaSpecs");
     int64_t restarts = -1, procs = 0;
     cJSON *r;
@@ -112,6 +113,9 @@ static int stay_fixed(struct conversion *c, const struct json_at *policy, const 
         if (losses_is_set(m.node) && !is_default)
             losses_add(c->losses, &m, "the pods meet at pod 0");
     }
+    if (losses_is_set(conf.node))
+        losses_add(c->losses, &conf,
+                   "here only an elastic job has it: give torchrun --rdzv_conf in the container's command");
     cJSON_ArrayForEach(r, list)
     {
         cJSON *container = convert_container(r);

@@ -24,7 +24,9 @@ static const char *why_not_command(const cJSON *replicas)
     {
         const cJSON *container = convert_container(r);
         if (convert_torchrun_at(container) < 0)
-            return "the command of a container is not torchrun";
+            return convert_has_word(container, "torch.distributed.launch")
+                       ? "torch.distributed.launch is torchrun only with --use_env before the script"
+                       : "the command of a container is not torchrun";
         if (several && convert_has_word(container, "--standalone"))
             return "with --standalone each pod trains for itself";
     }

@@ -140,7 +140,9 @@ static void read_gang(struct conversion *c, const struct runtime_parts *rt)
     losses_members(c->losses, &policy, FIELDS);
     losses_members(c->losses, &coscheduling, COSCHEDULING);
     losses_members(c->losses, &volcano, VOLCANO);
-    if (losses_is_set(timeout.node))
+    if (cJSON_IsNumber(timeout.node) && timeout.node->valuedouble < 1)
+        losses_add(c->losses, &timeout, "expected 1 or more: the job's PodGroups get no time limit");
+    else if (losses_is_set(timeout.node))
         convert_copy(convert_object(convert_object(c->spec, "runPolicy"), "schedulingPolicy"),
                      "scheduleTimeoutSeconds", &timeout);
     if (policy.node)

@@ -51,7 +51,7 @@ static int options_at(const cJSON *const *words, int n)
         return -1;
     while (i < n && strcmp(words[i]->valuestring, "-u") == 0)
         i++;
-    for (int k = i + 2; k < n; k++)
+    for (int k = i + 2; k < n && !sv_ends(sv_from(words[k]->valuestring), ".py"); k++) /* its own options */
         uses_env |= is_use_env(words[k]->valuestring);
     if (i + 1 < n && strcmp(words[i]->valuestring, "-m") == 0 &&
         (strcmp(words[i + 1]->valuestring, "torch.distributed.run") == 0 ||

@@ -25,7 +25,13 @@
 
 static const char WHO[] = "kubectl ptj submit";
 
-enum { YAML_MAX = 8 << 20, BODY_MAX = 12 << 20, OPTIONS_MAX = 128 << 10, PROCS_MAX = 4096 };
+enum {
+    YAML_MAX = 8 << 20,
+    BODY_MAX = 12 << 20,
+    OPTIONS_MAX = 128 << 10,
+    PROCS_MAX = 4096,
+    SENTENCE_BYTES = 900
+};
 
 #define CLAIM_FORM "CLAIM:/PATH"
 
@@ -343,11 +349,14 @@ static int not_created(const struct session *session, const struct submission *s
 
     if (was.code == 409)
         return err_wrap(err, "choose another --name than %s, or delete that job", s->name);
-    if (!was.code || was.code >= 500) /* the answer may be lost, not the request */
+    /* The answer may be lost, not the request; the job of that name may be another one. */
+    if ((!was.code || was.code >= 500) && !strstr(was.msg, "connection refused") &&
+        !strstr(was.msg, "failed calling webhook"))
         return err_set(err, was.kind,
-                       "%.400s; if the job %s exists now, it is suspended and has no code: kubectl delete "
-                       "ptj %s -n %s%s",
-                       was.msg, s->name, s->name, session->ns, buf_str(&session->options));
+                       "%.*s; the API server may have created the job %s, suspended and without code: see "
+                       "kubectl get ptj %s -n %s%s",
+                       (int)text_head(was.msg, SENTENCE_BYTES), was.msg, s->name, s->name, session->ns,
+                       buf_str(&session->options));
     return -1;
 }
 

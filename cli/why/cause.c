@@ -68,10 +68,13 @@ static bool fits(const struct cause *c, const struct finding *g)
     return (c->code ? c->code == g->exit_code : !c->texts) || has_text(c, g->text);
 }
 
-/* By the reason, or by the line with the error: other lines of the log may be of something else. */
+/* By the reason, by the line with the error (other lines of the log may be of something else), or by a signal from elsewhere of
+ * which the program left no message: then that line is only the last one of the log. One that aborts (134) mostly says why. */
 static bool fits_surely(const struct cause *c, const struct finding *g)
 {
-    return c->reasons ? fits(c, g) : has_text(c, g->line);
+    const bool by_signal = c->code > 128 && c->code != 134 && c->code == g->exit_code && !g->message[0];
+
+    return c->reasons ? fits(c, g) : by_signal || has_text(c, g->line);
 }
 
 const struct cause *cause_of(const struct yaml_tree *causes, const struct finding *g, struct arena *a)

@@ -4,6 +4,7 @@
 #include "operator/plan/exitcode.h"
 #include "operator/plan/rootcause.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { NO_STATUS_MS = 10000, TEXT_LOG_LINES = 5 };
@@ -62,8 +63,22 @@ static void set_probes(struct finding *g, const struct why_facts *f, struct aren
     }
 }
 
-/* The end of a text that may show why the program ended: its last exception with those that led to it, or the last lines. What
- * stands before may be a warning, or an exception that was caught. */
+/* Whether the text ends soon after the exception whose traceback begins here. A prefix, as of a rank, stands before each line. */
+static bool ends_soon(const char *text, const char *traceback)
+{
+    struct sv rest = sv_from(traceback), line;
+    size_t prefix = 0;
+
+    while (traceback - prefix > text && traceback[-1 - (ptrdiff_t)prefix] != '\n')
+        prefix++;
+    (void)sv_next(&rest, '\n', &line);
+    while (sv_next(&rest, '\n', &line) && line.len > prefix && line.p[prefix] == ' ')
+        ;
+    return !rest.p || finding_tail(rest.p, TEXT_LOG_LINES) == rest.p;
+}
+
+/* The end of a text that may show why the program ended: the exception with which it ends, with those that led to it, or the last
+ * lines. What stands before may be a warning, or an exception that was caught. */
 static const char *last_words(const char *text)
 {
     static const char BEGIN[] = "Traceback (most recent call last)";
@@ -80,7 +95,7 @@ static const char *last_words(const char *text)
         begin = led ? begin : at;
         before = at;
     }
-    return begin ? begin : finding_tail(text, TEXT_LOG_LINES);
+    return begin && ends_soon(text, before) ? begin : finding_tail(text, TEXT_LOG_LINES);
 }
 
 /* The text in which the cause of a failure is looked for, without what PyTorch's launcher reports of itself. */

@@ -7,6 +7,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/sv.h"
+#include "operator/plan/rootcause.h"
 
 #include <string.h>
 
@@ -123,10 +124,11 @@ static const char *where(const struct why_facts *f, const struct finding *g, str
     return g->others ? arena_printf(a, "%s; and %d more", at, g->others) : at;
 }
 
-/* The line with the error, whole where the message has more of it. */
+/* The line with the error, whole where it was cut and the message has more of it. */
 static const char *error_text(const struct finding *g, struct arena *a)
 {
-    const char *at = g->line[0] ? strstr(g->message, g->line) : NULL;
+    const bool cut = strlen(g->line) == ROOTCAUSE_LINE_BYTES;
+    const char *at = cut ? strstr(g->message, g->line) : NULL;
 
     return at ? arena_strndup(a, at, strcspn(at, "\n")) : g->line;
 }
@@ -157,7 +159,8 @@ static const char *without_middle(const struct lines *l, const char *text, int r
         const size_t word = strcspn(end.p, " ") + 1;
         end = sv_skip(end, word < end.len ? word : end.len);
     }
-    return end.len ? arena_printf(l->a, "%.*s%s%s", (int)line_length(shown, row), shown.p, MARK, end.p)
+    return end.len ? arena_printf(l->a, "%.*s%s%s", (int)line_length(shown, row - strlen("...")), shown.p,
+                                  MARK, end.p)
                    : text;
 }
 

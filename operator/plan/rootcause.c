@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SIGNAL_MAX = 64, SIGNAL_ABORT = 6, SIGNAL_TERM = 15, LINE_BYTES = 256 };
+enum { SIGNAL_MAX = 64, SIGNAL_ABORT = 6, SIGNAL_TERM = 15 };
 enum { TAIL_BYTES = 2045 }; /* the kubelet keeps 2,048 bytes of a log, in whole characters */
 
 static const char ROOT_MARK[] = "Root Cause (first observed failure)";
@@ -384,7 +384,8 @@ const char *rootcause_line(const char *message, const char *log, struct arena *a
     } else if (!parse_signal(message, &cause)) {
         line = error_line(sv_from(message[0] ? message : log));
     }
-    char *text = arena_strndup(a, line.p ? line.p : "", line.len < LINE_BYTES ? line.len : LINE_BYTES),
+    char *text = arena_strndup(a, line.p ? line.p : "",
+                               line.len < ROOTCAUSE_LINE_BYTES ? line.len : ROOTCAUSE_LINE_BYTES),
          *end = text;
     text_repair(text);
     for (const char *c = text; *c; c += *c != '\0')

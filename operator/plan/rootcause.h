@@ -32,7 +32,9 @@ bool rootcause_parse(const char *message, struct rootcause *ret);
 /* The message to show: that of the launcher's report, otherwise all of it. */
 const char *rootcause_text(const char *message, struct arena *a);
 
-/* The line with the error: 256 bytes at most, without control characters; "": none. `log` is the result of
+enum { ROOTCAUSE_LINE_BYTES = 256 };
+
+/* The line with the error: ROOTCAUSE_LINE_BYTES at most, without control characters; "": none. `log` is the result of
  * rootcause_log if the log was read, else "": the messages of PyTorch's launcher mostly have only its own
  * text. */
 const char *rootcause_line(const char *message, const char *log, struct arena *a);

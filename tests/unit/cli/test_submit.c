@@ -536,11 +536,38 @@ static void test_a_lost_answer(void **state)
                                                          .path_part = "pytorchtrainingjobs",
                                                          .fault = FAKE_DROP_AFTER});
     ptj_expect(p, RUN("submit", "train.py", "--image=img", "--as=me"), 1, NULL,
-               "if the job train exists now, it is suspended and has no code: kubectl delete ptj train -n "
-               "team --as=me\n");
+               "; the API server may have created the job train, suspended and without code: see kubectl get "
+               "ptj train -n team --as=me\n");
     assert_int_equal(fake_count(p->server, PTJ_JOBS), 1);
     fake_plan_fault(p->server, NULL);
     assert_true(fake_remove(p->server, PTJ_JOBS "/train"));
+}
+
+/* A server's sentence is whole, and nothing is said of a job where none can have been created. */
+static void test_a_server_that_fails(void **state)
+{
+    static const char REFUSED[] = "dial tcp 10.0.0.1:6443: connect: connection refused";
+    struct fake_fault_plan fail = {
+        .method = "POST", .path_part = "pytorchtrainingjobs", .fault = FAKE_STATUS, .status = 502};
+    struct ptj *p = *state;
+    char words[801];
+
+    for (size_t i = 0; i < sizeof(words) - 1; i++)
+        words[i] = i % 9 ? 'a' : ' ';
+    words[0] = 'b';
+    words[sizeof(words) - 1] = '\0';
+    fail.message = words;
+    fake_plan_fault(p->server, &fail);
+    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL, words);
+    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
+               "; the API server may have created the job train");
+    fail.message = REFUSED;
+    fake_plan_fault(p->server, &fail);
+    struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=img"));
+    assert_non_null(strstr(r.err, REFUSED));
+    assert_null(strstr(r.err, "may have created"));
+    ptj_forget(&r);
+    fake_plan_fault(p->server, NULL);
 }
 
 /* Who sees the job may make a ConfigMap of that name first. No pod runs what is in it: the job is suspended as long as it lives. */
@@ -913,6 +940,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_the_next_command, begin, end),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_half_made, begin, end),
         cmocka_unit_test_setup_teardown(test_a_lost_answer, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_server_that_fails, begin, end),
         cmocka_unit_test_setup_teardown(test_a_neighbour_makes_the_configmap, begin, end),
         cmocka_unit_test(test_patterns),
         cmocka_unit_test_setup_teardown(test_ptjignore, begin, end),

@@ -213,6 +213,46 @@ static void test_commands(void **state)
     check_commands("causes.yaml", buf_str(&table), "{with}");
 }
 
+static void set_message(cJSON *doc, const char *text)
+{
+    cJSON *conditions = cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "job"), "status"),
+                                            "conditions"),
+          *c;
+
+    cJSON_ArrayForEach(c, conditions) if (same_text(json_str(c, "type"), "Running"))
+        cJSON_ReplaceItemInObject(c, "message", cJSON_CreateString(text));
+}
+
+/* Of a message of random words that is too long for its rows the end is there, whatever the width. */
+static void test_ends(void **state)
+{
+    unsigned seed = 1;
+    struct err err;
+
+    (void)state;
+    for (int columns = SCREEN_COLUMNS_MIN; columns < 120; columns++)
+        for (int i = 0; i < 20; i++) {
+            cleanup_buf struct buf text = BUF_INIT(TEXT_MAX), screen = BUF_INIT(TEXT_MAX);
+            struct why_facts facts;
+            cleanup_json cJSON *doc = whycase_read(&folder, "queued", &err);
+            assert_non_null(doc);
+            while (text.len < 600) {
+                seed = seed * 1103515245 + 12345;
+                assert_int_equal(buf_printf(&text, &err, "%.*s ", (int)(seed >> 16) % 24 + 1,
+                                            "abcdefghijklmnopqrstuvwxyz"),
+                                 0);
+            }
+            assert_int_equal(buf_puts(&text, "END", &err), 0);
+            set_message(doc, buf_str(&text));
+            set_facts(doc, &facts);
+            assert_int_equal(screen_print(&facts, (struct screen_size){columns, ROWS, false}, &screen, &err),
+                             0);
+            trainjob_free((struct trainjob *)(uintptr_t)facts.job);
+            if (!strstr(buf_str(&screen), "END\n"))
+                fail_msg("%d columns, %s:\n%s", columns, buf_str(&text), buf_str(&screen));
+        }
+}
+
 /* A finding that no row names passes all of its kind, and has the last one. */
 static void test_rows(void **state)
 {
@@ -238,7 +278,7 @@ static int is_case(const struct dirent *d)
 
 int main(void)
 {
-    static struct CMUnitTest tests[CASES_MAX + 3];
+    static struct CMUnitTest tests[CASES_MAX + 4];
     struct dirent **cases;
     struct err err;
     const char *path = getenv("WHY_GOLDEN") ? getenv("WHY_GOLDEN") : GOLDEN "why";
@@ -260,7 +300,8 @@ int main(void)
     tests[n] = (struct CMUnitTest)cmocka_unit_test(test_sentences);
     tests[n + 1] = (struct CMUnitTest)cmocka_unit_test(test_commands);
     tests[n + 2] = (struct CMUnitTest)cmocka_unit_test(test_rows);
-    const int failed = _cmocka_run_group_tests(path, tests, (size_t)n + 3, NULL, NULL);
+    tests[n + 3] = (struct CMUnitTest)cmocka_unit_test(test_ends);
+    const int failed = _cmocka_run_group_tests(path, tests, (size_t)n + 4, NULL, NULL);
     for (int i = 0; i < n; i++)
         free(cases[i]);
     free(cases);
