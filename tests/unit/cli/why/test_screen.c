@@ -3,6 +3,7 @@
  */
 #include "test.h"
 #include "whycase.h"
+#include "yamldoc.h"
 
 #include "cli/shown.h"
 #include "cli/why/cause.h"
@@ -269,6 +270,41 @@ static void test_rows(void **state)
     }
 }
 
+static enum why_kind kind_of(const char *name)
+{
+    int i = WHY_JOB;
+
+    while (CAUSE_KINDS[i] && strcmp(CAUSE_KINDS[i], name) != 0)
+        i++;
+    assert_non_null(CAUSE_KINDS[i]);
+    return (enum why_kind)i;
+}
+
+/* The words alone decide: the rows of _causes.yaml. */
+static void test_causes(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    const struct yaml_tree *causes = causes_read(&a);
+    struct err err;
+    const cJSON *row;
+
+    (void)state;
+    cleanup_json cJSON *rows = yamldoc_read(GOLDEN "why/_causes.yaml", &err);
+    assert_true(cJSON_GetArraySize(rows) > 0);
+    cJSON_ArrayForEach(row, rows)
+    {
+        struct finding g = FINDING_NONE;
+        g.kind = kind_of(json_str(row, "kind"));
+        g.reason = json_str(row, "reason");
+        g.exit_code = (int32_t)json_i64(row, "code", -1);
+        g.message = g.text = json_str(row, "says");
+        g.line = g.kind == WHY_FAILURE ? g.message : NULL;
+        const struct cause *c = cause_of(causes, &g, &a);
+        if (!strstr(c->headline, json_str(row, "cause")))
+            fail_msg("%s\nexpected \"%s\", got \"%s\"", g.message, json_str(row, "cause"), c->headline);
+    }
+}
+
 static int is_case(const struct dirent *d)
 {
     const char *dot = strstr(d->d_name, ".yaml");
@@ -278,7 +314,7 @@ static int is_case(const struct dirent *d)
 
 int main(void)
 {
-    static struct CMUnitTest tests[CASES_MAX + 4];
+    static struct CMUnitTest tests[CASES_MAX + 5];
     struct dirent **cases;
     struct err err;
     const char *path = getenv("WHY_GOLDEN") ? getenv("WHY_GOLDEN") : GOLDEN "why";
@@ -301,7 +337,8 @@ int main(void)
     tests[n + 1] = (struct CMUnitTest)cmocka_unit_test(test_commands);
     tests[n + 2] = (struct CMUnitTest)cmocka_unit_test(test_rows);
     tests[n + 3] = (struct CMUnitTest)cmocka_unit_test(test_ends);
-    const int failed = _cmocka_run_group_tests(path, tests, (size_t)n + 4, NULL, NULL);
+    tests[n + 4] = (struct CMUnitTest)cmocka_unit_test(test_causes);
+    const int failed = _cmocka_run_group_tests(path, tests, (size_t)n + 5, NULL, NULL);
     for (int i = 0; i < n; i++)
         free(cases[i]);
     free(cases);

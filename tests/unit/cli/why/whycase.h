@@ -6,6 +6,7 @@
  *             messages as sentences of tests/golden/plan/_sentences.yaml; `failures` are lastFailure alone unless given
  * run-*.yaml  of a recorded run (e2e/failures/record.py): cause, exitCode, message (of the launcher, if it left one) and log; the
  *             rest is that of _recorded.yaml, and the job's status is made of the operator's own verdict
+ * _causes.yaml  messages that need no screen: of each a part of the headline that its cause has (test_screen.c)
  * want        in each, last: the screen. What many screens say stands there by its key in _sentences.yaml
  */
 #ifndef TK_TESTS_CLI_WHYCASE_H

@@ -120,6 +120,15 @@ static const struct row ROWS[] = {
     {"{\"rank\":3,\"exitCode\":2," SAYS "}\n", true, 2, 0, 3},
     {"{\"rank\":0,\"exitCode\":137,\"signal\":9," SAYS "}", true, 137, 9, 0},
     {"{\"rank\":2147483647,\"exitCode\":255," SAYS "} and more", true, 255, 0, INT32_MAX},
+    /* gloo aborts a rank whose program is wrong; the source file is that of its messages about lost peers. */
+    {"{\"rank\":0,\"exitCode\":134,\"signal\":6,\"host\":\"vm\",\"message\":\"terminate called after "
+     "throwing an "
+     "instance of 'gloo::EnforceNotMet'\\n  what():  [enforce fail at "
+     "/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:464] op.preamble.length <= op.nbytes. "
+     "300000 vs 100. Received data size doesn't match expected size. Is there a distributed collective "
+     "mismatch "
+     "in your code?\"}",
+     true, 134, 6, 0},
     {"{\"rank\":3,\"exitCode\":1,\"host\":\"h\",\"message\":\"m", false, 0, 0, 0},
     {"{\"rank\":3," SAYS "}", false, 0, 0, 0},
     {"{\"rank\":\"3\",\"exitCode\":2," SAYS "}", false, 0, 0, 0},
