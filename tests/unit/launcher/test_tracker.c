@@ -41,7 +41,7 @@ static int clean(void **state)
     return 0;
 }
 
-/* The body of a page; "" while nobody listens. */
+/* The body of a page; "" while nobody listens, or where the server has closed the connection: it has a quota for each client. */
 static const char *ask(const char *path)
 {
     static char got[16384];
@@ -56,7 +56,8 @@ static const char *ask(const char *path)
     if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) < 0)
         return "";
     const int asked = snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\n\r\n", path);
-    assert_int_equal(send(fd, request, (size_t)asked, MSG_NOSIGNAL), asked);
+    if (send(fd, request, (size_t)asked, MSG_NOSIGNAL) != asked)
+        return "";
     while ((n = recv(fd, got + len, sizeof(got) - 1 - len, 0)) > 0)
         len += (size_t)n;
     got[len] = '\0';
