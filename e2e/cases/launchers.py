@@ -195,11 +195,13 @@ def see(launch, ports=()):
 
 
 def differences(ours, theirs):
-    """The differences: {fact: (ours, theirs)}, None for a missing one. Two differences all cases share: under our launcher worker
-    rank 0 serves the store, and ranks are told of memory (OF_OURS)."""
+    """The differences: {fact: (ours, theirs)}, None for a missing one. Three differences all cases share: under our launcher worker
+    rank 0 serves the store, ranks get memory's variables (OF_OURS), and an error file's path is absolute."""
     return {fact: (ours.facts.get(fact), theirs.facts.get(fact)) for fact in {**ours.facts, **theirs.facts}
             if ours.facts.get(fact) != theirs.facts.get(fact)
             and not (fact.endswith(" $TORCHELASTIC_USE_AGENT_STORE") and ours.facts.get(fact) == "False")
+            and not (fact.endswith((" $TORCHELASTIC_ERROR_FILE", " error file"))
+                     and ours.facts.get(fact) == f"<folder>/{theirs.facts.get(fact)}")
             and not any(fact.endswith(name) and re.fullmatch(form, ours.facts.get(fact) or "") for name, form in OF_OURS.items())}
 
 
