@@ -81,8 +81,7 @@ static void test_failures(void **state)
         "pytorchtrainingjobs \"a\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1",
         "admission webhook \"team.example.com\" denied the request: the label cost-centre is missing",
         "users \"you\" is forbidden: User \"me\" cannot impersonate resource \"users\" in API group \"\"",
-        "users \"you\" is forbidden: User \"me\" cannot impersonate:user-info resource \"users\" in API "
-        "group \"\""};
+        "users \"you\" is forbidden: User \"me\" cannot impersonate:user-info resource \"users\""};
     struct ptj *p = *state;
 
     ptj_expect(p, RUN("suspend", "none"), 1, NULL, "there is no training job \"none\" in namespace team\n");
