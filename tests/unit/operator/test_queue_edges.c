@@ -476,8 +476,8 @@ static void test_deleted_while_waiting(void **state)
     assert_int_equal(l->queues.admitted, 0);
 }
 
-/* Its pods end by themselves. */
-static void test_deleted_while_running(void **state)
+/* A job of one pod, which runs until l->hold_master is false, is being deleted for 20 s. */
+static struct lab *begin_running_and_delete(void **state)
 {
     struct lab *l = begin(state, lab_well);
 
@@ -486,6 +486,14 @@ static void test_deleted_while_running(void **state)
     LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
     delete_held(l);
     lab_pass_ms(l, 20000);
+    return l;
+}
+
+/* Its pod ends by itself. */
+static void test_deleted_while_running(void **state)
+{
+    struct lab *l = begin_running_and_delete(state);
+
     assert_true(lab_workload_is(l, "QuotaReserved", "True"));
     l->hold_master = false;
     lab_pass_ms(l, 60000);
@@ -553,13 +561,8 @@ static void test_deleted_of_another_controller(void **state)
 /* An API server that starts does not know the Workloads yet. */
 static void test_deleted_and_not_found(void **state)
 {
-    struct lab *l = begin(state, lab_well);
+    struct lab *l = begin_running_and_delete(state);
 
-    l->hold_master = true;
-    lab_put(l, LAB_JOB, QUEUED("", "1"));
-    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
-    delete_held(l);
-    lab_pass_ms(l, 20000);
     fake_plan_fault(l->server,
                     &(struct fake_fault_plan){
                         .request = 1, .method = "DELETE", .path_part = "/workloads/", .status = 404});
