@@ -55,17 +55,23 @@ static void wait_for_socket(pid_t pid)
     assert_true(has_socket(pid));
 }
 
-/* Rank 1 of 2, alone. */
+/* Rank 1 of 2, alone. Returns when it is the trainer: a fork has this process's sockets and signals until then. */
 static pid_t start_lonely(void)
 {
     char id[32], port[16];
+    int until_exec[2];
 
     snprintf(id, sizeof(id), "stop-%d", (int)getpid());
     snprintf(port, sizeof(port), "%d", ports_take());
+    assert_int_equal(pipe2(until_exec, O_CLOEXEC), 0);
     pid_t pid = fork();
     assert_true(pid >= 0);
-    if (pid)
+    if (pid) {
+        close(until_exec[1]);
+        assert_int_equal(read(until_exec[0], id, 1), 0);
+        close(until_exec[0]);
         return pid;
+    }
     signals_default();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setenv("RANK", "1", 1);
