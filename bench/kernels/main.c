@@ -3,8 +3,9 @@
  * The figure of a round is the time of a whole step; printed are the median over rounds and the best, and each
  * operation's median. TK_ISA chooses the instruction set.
  */
+#include "net.h"
+
 #include "common/sv.h"
-#include "kernels/bench/net.h"
 #include "kernels/cpu/run.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* net.c - build the benchmark's networks as lists of operations over one block of floats. */
-#include "kernels/bench/net.h"
+#include "net.h"
+
 #include "kernels/ops.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* openblas.c - the matrix products of a layer alone, by OpenBLAS: no bias, no ReLU, and the windows of a convolution are
  * copied into a matrix beforehand, for nothing. What it needs in a network is more than what is timed here. */
-#include "kernels/bench/peers/peers.h"
+
+#include "peers.h"
 
 #include <cblas.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * Layouts:   in `data` and in results as in kernels/conv2d.h; what a peer uses inside is its business, and changing
  *            from one to the other is never timed.
  */
-#ifndef TK_KERNELS_BENCH_PEERS_H
-#define TK_KERNELS_BENCH_PEERS_H
+#ifndef TK_BENCH_KERNELS_PEERS_H
+#define TK_BENCH_KERNELS_PEERS_H
 
 #include "kernels/conv2d.h"
 

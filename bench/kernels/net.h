@@ -1,6 +1,6 @@
 /* net.h - the networks that kernels-bench times: every operation of a training step, in order. */
-#ifndef TK_KERNELS_BENCH_NET_H
-#define TK_KERNELS_BENCH_NET_H
+#ifndef TK_BENCH_KERNELS_NET_H
+#define TK_BENCH_KERNELS_NET_H
 
 #include "kernels/kctx.h"
 

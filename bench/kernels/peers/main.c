@@ -3,9 +3,10 @@
  * Rounds of all peers in turn; what is shown is the median over the rounds of the processor time of a call. Every
  * peer's numbers are compared with ours first: a fast wrong answer ends the benchmark with 1.
  */
+#include "peers.h"
+
 #include "common/cleanup.h"
 #include "common/sv.h"
-#include "kernels/bench/peers/peers.h"
 
 #include <math.h>
 #include <stdio.h>
