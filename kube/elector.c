@@ -101,18 +101,16 @@ struct elector *elector_new(struct kube_loop *l, const struct kube_transport *t,
                             const struct lease_options *options, const struct elector_sink *sink)
 {
     struct elector *e = memory_must(calloc(1, sizeof(*e)));
-    int64_t deadline_ms = options->renew_deadline_ms ? options->renew_deadline_ms : LEASE_RENEW_DEADLINE_MS;
+    int64_t duration_ms = options->duration_ms ? options->duration_ms : LEASE_DURATION_MS;
 
     e->loop = l;
     e->transport = *t;
     e->gate = (struct kube_transport_gate){gate_is_open, e};
     e->sink = *sink;
     e->lease = lease_new(options);
-    e->ns = strdup(options->ns);
-    e->name = strdup(options->name);
-    if (!e->ns || !e->name)
-        memory_exhausted();
-    e->request_ms = deadline_ms / 2;
+    e->ns = memory_strdup(options->ns);
+    e->name = memory_strdup(options->name);
+    e->request_ms = duration_ms / 3; /* half of the renew deadline */
     e->timer = (struct kube_loop_timer){.fire = advance, .ctx = e};
     return e;
 }

@@ -39,8 +39,8 @@ struct lease *lease_new(const struct lease_options *o)
     l->name = memory_strdup(o->name);
     l->identity = memory_strdup(o->identity);
     l->duration_ms = o->duration_ms ? o->duration_ms : LEASE_DURATION_MS;
-    l->renew_deadline_ms = o->renew_deadline_ms ? o->renew_deadline_ms : LEASE_RENEW_DEADLINE_MS;
-    l->retry_ms = o->retry_ms ? o->retry_ms : LEASE_RETRY_MS;
+    l->renew_deadline_ms = l->duration_ms * LEASE_RENEW_DEADLINE_MS / LEASE_DURATION_MS;
+    l->retry_ms = l->duration_ms * LEASE_RETRY_MS / LEASE_DURATION_MS;
     l->random = o->seed;
     l->step = LEASE_READ;
     l->due_ms = INT64_MIN;
@@ -182,15 +182,7 @@ static void observe(struct lease *l, const cJSON *object, int64_t now_ms)
         l->changed_ms = now_ms;
     l->seen_hash = hash;
     cJSON_Delete(l->seen);
-    l->seen = cJSON_Duplicate(object, true);
-    if (!l->seen)
-        memory_exhausted();
-}
-
-static void forget(struct lease *l)
-{
-    cJSON_Delete(l->seen);
-    l->seen = NULL;
+    l->seen = memory_must(cJSON_Duplicate(object, true));
 }
 
 static bool may_be_taken(const struct lease *l, int64_t now_ms)
@@ -283,7 +275,7 @@ void lease_answer(struct lease *l, const cJSON *object, const struct kube_status
         else
             after_write(l, now_ms);
     } else if (step == LEASE_READ && status->code == 404) {
-        forget(l);
+        cJSON_Delete(TAKE(l->seen));
         if (l->releasing) {
             finish(l);
             return;

@@ -28,9 +28,9 @@ enum {
 
 struct lease_options {
     const char *ns, *name;
-    const char *identity;                             /* of this process; another one after a restart */
-    int64_t duration_ms, renew_deadline_ms, retry_ms; /* 0: the defaults above */
-    uint64_t seed;                                    /* of the jitter between a candidate's reads */
+    const char *identity; /* of this process; another one after a restart */
+    int64_t duration_ms;  /* the other times are in proportion to it; 0: those above */
+    uint64_t seed;        /* of the jitter between a candidate's reads */
 };
 
 enum lease_step { LEASE_WAIT, LEASE_READ, LEASE_CREATE, LEASE_WRITE };

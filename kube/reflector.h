@@ -1,8 +1,8 @@
 /* reflector.h - keep a local copy of a collection up to date: list, watch, and list again when the watch
  * cannot be resumed.
  *
- * Ownership: borrows loop and transport; copies its options. Objects given to the sink are borrowed for the
- *            call.
+ * Ownership: borrows loop, transport and the strings of its options. Objects given to the sink are borrowed
+ *            for the call.
  * Units:     monotonic milliseconds.
  * Errors:    none ends it: it passes each failure to sink.problem once, for the log, backs off (backoff.h)
  *            and continues.

@@ -134,7 +134,6 @@ static int validate_list(const struct kube_resource *r, const cJSON *list, struc
 enum state { LIST, LIST_MORE, WATCH };
 
 struct watcher {
-    struct arena strings;
     struct kube_watcher_options o;
     struct watcher_sink sink;
     struct kube_watcher_stats stats;
@@ -165,9 +164,6 @@ struct watcher *watcher_new(const struct kube_watcher_options *options, const st
     struct watcher *w = memory_must(calloc(1, sizeof(*w)));
 
     w->o = *options;
-    w->o.ns = options->ns ? arena_strdup(&w->strings, options->ns) : NULL;
-    w->o.label_selector = options->label_selector ? arena_strdup(&w->strings, options->label_selector) : NULL;
-    w->o.field_selector = options->field_selector ? arena_strdup(&w->strings, options->field_selector) : NULL;
     w->sink = *sink;
     w->backoff.random = options->seed;
     items_init(&w->items, WATCHER_OBJECT_MAX_BYTES);
@@ -183,16 +179,13 @@ void watcher_free(struct watcher *w)
     gather_release(&w->line);
     free(w->resource_version);
     free(w->continue_token);
-    arena_release(&w->strings);
     free(w);
 }
 
 static void set_text(char **to, const char *text)
 {
     free(*to);
-    *to = text ? strdup(text) : NULL;
-    if (text && !*to)
-        memory_exhausted();
+    *to = memory_strdup(text);
 }
 
 int watcher_request(struct watcher *w, struct arena *a, struct kube_http_request *out, struct err *err)
@@ -256,10 +249,7 @@ void watcher_begin(struct watcher *w, int64_t now_ms)
     w->stream_status = (struct kube_status){.retry_after_ms = -1};
     items_reset(&w->items);
     gather_reset(&w->line);
-    if (w->state == WATCH)
-        w->stats.watches++;
-    else if (w->state != LIST_MORE)
-        w->stats.lists++;
+    w->stats.lists += w->state == LIST;
     w->listing = w->state != WATCH;
 }
 
@@ -315,8 +305,6 @@ static int on_item(void *ctx, struct sv text, struct skim *over, struct err *err
     if (object ? validate_object(&w->o.resource, object, err) < 0 : !names || !is_object_bad(w, err))
         return err_wrap(err, "list");
     begin_replace(w);
-    w->stats.events++;
-    w->stats.unreadable += !object;
     if (object)
         w->sink.upsert(w->sink.ctx, object);
     else
@@ -358,8 +346,6 @@ static int on_event(struct watcher *w, const struct watch_event *e, const struct
     }
     if (e->kind == WATCH_BOOKMARK)
         return 0;
-    w->stats.events++;
-    w->stats.unreadable += unreadable != NULL;
     if (e->kind == WATCH_REMOVED)
         w->sink.removed(w->sink.ctx, e->object);
     else if (unreadable)

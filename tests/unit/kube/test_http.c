@@ -413,7 +413,7 @@ static void test_servers_that_cannot_be(void **ctx)
         cleanup_kube_config struct kube_config c;
         struct err err;
         rig_config(&c, url);
-        if (http_new(r->loop, &c, NULL, &err))
+        if (http_new(r->loop, &c, "test", &err))
             fail_msg("accepted %s", url);
         assert_int_equal(err.kind, ERR_INVALID);
         if (!strstr(err.msg, strncmp(url, "http:", 5) == 0 ? "plain http is allowed only to this machine"
