@@ -36,7 +36,7 @@ static void test_line(void **state)
     (void)state;
     logged(LOG_WARN, "restarting", fields, out, sizeof(out));
     assert_string_equal(out, "{\"ts\":\"1970-01-01T00:00:01.000Z\",\"level\":\"warn\",\"msg\":\"restarting\","
-                             "\"job\":\"ns/a\",\"why\":\"a \\\"b\\\"\\n\\u0001\"}\n");
+                             "\"job\":\"ns/a\",\"why\":\"a \\\"b\\\"\\u000a\\u0001\"}\n");
 }
 
 static void test_level_filters(void **state)
