@@ -16,8 +16,12 @@ struct yaml_at yaml_root(const char *file, const struct yaml_tree *node)
 
 bool yaml_is_null(const struct yaml_tree *node)
 {
-    return node->kind == YAML_TREE_SCALAR && !node->quoted &&
-           (strcmp(node->text, "") == 0 || strcmp(node->text, "~") == 0 || strcmp(node->text, "null") == 0);
+    static const char *const WORDS[] = {"", "~", "null", "Null", "NULL"};
+
+    for (size_t i = 0; i < ARRAY_LEN(WORDS); i++)
+        if (node->kind == YAML_TREE_SCALAR && !node->quoted && strcmp(node->text, WORDS[i]) == 0)
+            return true;
+    return false;
 }
 
 struct yaml_at yaml_member(const struct yaml_at *at, const char *key)
