@@ -134,12 +134,17 @@ int yaml_expect_sequence(const struct yaml_at *at, int min, int max, struct err 
     return 0;
 }
 
+/* The text of a scalar without quotes; else "". */
+static const char *plain(const struct yaml_tree *node)
+{
+    return node->kind == YAML_TREE_SCALAR && !node->quoted ? node->text : "";
+}
+
 int yaml_item_i64(const struct yaml_at *item, int64_t min, int64_t max, int64_t *ret, struct err *err)
 {
     char got[64];
 
-    if (item->node->kind != YAML_TREE_SCALAR || item->node->quoted ||
-        !sv_i64(sv_from(item->node->text), min, max, ret))
+    if (!sv_i64(sv_from(plain(item->node)), min, max, ret))
         return yaml_err(item, err, "expected an integer %lld..%lld, got %s", (long long)min, (long long)max,
                         shown(item, got, sizeof(got)));
     return 0;
@@ -160,9 +165,8 @@ int yaml_get_bool(const struct yaml_at *at, const char *key, bool *ret, struct e
 
     if (!m.node)
         return 0;
-    bool yes = m.node->kind == YAML_TREE_SCALAR && strcmp(m.node->text, "true") == 0;
-    bool no = m.node->kind == YAML_TREE_SCALAR && strcmp(m.node->text, "false") == 0;
-    if (m.node->quoted || (!yes && !no))
+    bool yes = strcmp(plain(m.node), "true") == 0;
+    if (!yes && strcmp(plain(m.node), "false") != 0)
         return yaml_err(&m, err, "expected true or false, got %s", shown(&m, got, sizeof(got)));
     *ret = yes;
     return 0;
@@ -177,8 +181,7 @@ int yaml_get_f64(const struct yaml_at *at, const char *key, double min, double m
 
     if (!m.node)
         return 0;
-    if (m.node->kind != YAML_TREE_SCALAR || m.node->quoted || !sv_f64(sv_from(m.node->text), &v) ||
-        !(v >= min && v <= max))
+    if (!sv_f64(sv_from(plain(m.node)), &v) || !(v >= min && v <= max))
         return yaml_err(&m, err, "expected a number %g..%g, got %s", min, max, shown(&m, got, sizeof(got)));
     *ret = v;
     return 0;

@@ -157,14 +157,14 @@ static struct elector *new_elector(struct kube_manager *m, const struct kube_tra
         return NULL;
     (void)gethostname(host, sizeof(host) - 1);
     snprintf(identity, sizeof(identity), "%s_%016llx", host, (unsigned long long)random_seed());
-    return elector_new(m->loop, t,
-                       &(struct lease_options){
-                           .ns = m->o.lease_ns ? m->o.lease_ns : kube_manager_namespace(m),
-                           .name = m->o.lease,
-                           .identity = identity,
-                           .seed = random_seed(),
-                           .duration_ms = m->o.lease_ms},
-                       &sink);
+    return elector_new(
+        m->loop, t,
+        &(struct lease_options){.ns = m->o.lease_ns ? m->o.lease_ns : kube_manager_namespace(m),
+                                .name = m->o.lease,
+                                .identity = identity,
+                                .seed = random_seed(),
+                                .duration_ms = m->o.lease_ms},
+        &sink);
 }
 
 /* ---- shutdown, step by step */

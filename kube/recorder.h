@@ -17,11 +17,9 @@
 
 struct kube_recorder;
 
-/* The object that the Event is about. ns NULL or "": cluster-scoped; the Event goes to namespace
- * "default". */
+/* The object that the Event is about; it has a namespace. */
 struct kube_recorder_object {
     const char *api_version, *kind, *ns, *name, *uid;
-    const char *resource_version; /* may be NULL */
 };
 
 struct kube_recorder_stats {

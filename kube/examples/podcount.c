@@ -66,8 +66,7 @@ static void reconcile(void *ctx, struct kube_work *w)
                                           .resource = &KUBE_CONFIGMAPS,
                                           .ns = ns,
                                           .name = have ? "pod-count" : NULL,
-                                          .body = sv_from(body)},
-                   NULL); /* success ends the work; a failure queues the key again, later */
+                                          .body = sv_from(body)}); /* a failure queues the key again, later */
 }
 
 static struct kube_reconciler *podcount_new(struct kube_loop *loop, const struct kube_transport *transport,
