@@ -45,7 +45,7 @@ static const struct kube_store_entry *store_entry(struct kube_cache *c, const ch
 static void remove_entry(struct kube_cache *c, const struct kube_store_entry *old)
 {
     report_gone(c, old);
-    kube_store_remove(c->store, old->ns, old->name, NULL);
+    kube_store_remove(c->store, old->ns, old->name);
 }
 
 /* Keep the last good entry, also when the current list ends without it. */
