@@ -58,11 +58,10 @@ void clock_rfc3339(int64_t wall_ms, bool millis, char out[static CLOCK_RFC3339_B
     struct tm tm;
 
     gmtime_r(&s, &tm);
-    int len =
-        snprintf(out, CLOCK_RFC3339_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d", (tm.tm_year + 1900) % 10000,
-                 (tm.tm_mon + 1) % 100, tm.tm_mday % 100, tm.tm_hour % 100, tm.tm_min % 100, tm.tm_sec % 100);
+    int len = snprintf(out, CLOCK_RFC3339_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d", tm.tm_year + 1900,
+                       tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
     if (millis)
-        snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, ".%03dZ", ms % 1000);
+        snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, ".%03dZ", ms);
     else
         snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, "Z");
 }

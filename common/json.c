@@ -108,9 +108,7 @@ struct json_at json_root(const cJSON *node, const char *name)
 
 struct json_at json_member(const struct json_at *at, const char *key)
 {
-    const cJSON *node = cJSON_IsObject(at->node) ? cJSON_GetObjectItemCaseSensitive(at->node, key) : NULL;
-
-    return (struct json_at){cJSON_IsNull(node) ? NULL : node, at, key, 0};
+    return (struct json_at){json_child(at->node, key), at, key, 0};
 }
 
 struct json_at json_item(const struct json_at *at, const cJSON *item, int index)

@@ -168,7 +168,6 @@ struct kube_cache *kube_cache_new(struct kube_loop *l, const struct kube_transpo
     c->reflector = reflector_new(l, t, &options->watch,
                                  &(struct watcher_sink){c, on_replace_begin, on_replace_end, on_upsert,
                                                         on_removed, on_unreadable, on_problem});
-    reflector_start(c->reflector);
     return c;
 }
 

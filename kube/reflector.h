@@ -20,9 +20,9 @@
 
 struct reflector;
 
+/* The first list begins in the next turn of the loop. */
 struct reflector *reflector_new(struct kube_loop *l, const struct kube_transport *t,
                                 const struct kube_watcher_options *options, const struct watcher_sink *sink);
-void reflector_start(struct reflector *r);
 void reflector_free(struct reflector *r); /* cancels its request */
 
 /* List again, by a request that is sent from now on: after the list in progress, or after the current
