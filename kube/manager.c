@@ -15,7 +15,7 @@ enum { IDENTITY_BYTES = 96, USER_AGENT_BYTES = 128 };
 
 struct kube_manager {
     struct kube_manager_options o;
-    char user_agent[USER_AGENT_BYTES];
+    char user_agent[USER_AGENT_BYTES], identity[IDENTITY_BYTES]; /* of the lease's holder */
     struct kube_config *config;
     struct kube_loop *loop;
     struct http *http;
@@ -150,20 +150,19 @@ const char *kube_manager_namespace(const struct kube_manager *m)
 static struct elector *new_elector(struct kube_manager *m, const struct kube_transport *t)
 {
     char host[64] = "";
-    char identity[IDENTITY_BYTES];
     struct elector_sink sink = {m, on_leads, on_other_leads, on_lease_problem};
 
     if (!m->o.lease)
         return NULL;
     (void)gethostname(host, sizeof(host) - 1);
-    snprintf(identity, sizeof(identity), "%s_%016llx", host, (unsigned long long)random_seed());
+    snprintf(m->identity, sizeof(m->identity), "%s_%016llx", host, (unsigned long long)random_seed());
     return elector_new(
         m->loop, t,
         &(struct lease_options){.ns = m->o.lease_ns ? m->o.lease_ns : kube_manager_namespace(m),
                                 .name = m->o.lease,
-                                .identity = identity,
+                                .identity = m->identity,
                                 .seed = random_seed(),
-                                .duration_ms = m->o.lease_ms},
+                                .duration_ms = m->o.lease_ms ? m->o.lease_ms : LEASE_DURATION_MS},
         &sink);
 }
 

@@ -41,7 +41,7 @@ struct kube_manager_options {
     const char *version;
     const char *lease; /* name of the Lease; NULL: no election, always lead */
     const char *lease_ns;
-    int64_t lease_ms;                            /* its duration, as in lease.h */
+    int64_t lease_ms;                            /* its duration; 0: LEASE_DURATION_MS */
     const char *metrics_address, *probe_address; /* as in health.h; NULL or "0": none */
     void *ctx;
     void (*report)(void *ctx, enum kube_manager_news news, const char *detail); /* for the log; may be NULL */
