@@ -140,15 +140,10 @@ static void write_leader(const struct prometheus_sources *s, struct buf *out)
 /* 0 without /proc: no real process has 0. */
 static uint64_t resident_bytes(void)
 {
-    unsigned long long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
+    unsigned long long pages;
+    cleanup_fclose FILE *f = fopen("/proc/self/statm", "re");
 
-    if (!f)
-        return 0;
-    if (fscanf(f, "%*u %llu", &pages) != 1)
-        pages = 0;
-    fclose(f);
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return f && fscanf(f, "%*u %llu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 static double cpu_seconds(const struct timeval *t)

@@ -36,7 +36,7 @@ struct pending {
 struct kube_recorder {
     struct kube_loop *loop;
     struct kube_transport transport;
-    char *component;
+    const char *component;
     struct correlator correlator;
     struct pending *pending;        /* the oldest first */
     struct kube_loop_timer give_up; /* of a flush */
@@ -66,7 +66,7 @@ struct kube_recorder *kube_recorder_new(struct kube_loop *l, const struct kube_t
 
     r->loop = l;
     r->transport = *t;
-    r->component = memory_strdup(component);
+    r->component = component;
     r->give_up = (struct kube_loop_timer){.fire = end_flush, .ctx = r};
     return r;
 }
@@ -93,7 +93,6 @@ void kube_recorder_free(struct kube_recorder *r)
     while (r->pending)
         drop(r, r->pending);
     kube_loop_timer_cancel(r->loop, &r->give_up);
-    free(r->component);
     free(r);
 }
 

@@ -27,7 +27,7 @@ enum watch_event_kind {
 struct watch_event {
     enum watch_event_kind kind;
     const cJSON *object;
-    const char *version; /* NULL only for WATCH_ERROR */
+    const char *version; /* may be NULL for WATCH_ERROR */
 };
 
 struct list_meta {
@@ -44,7 +44,7 @@ static int validate_object(const struct kube_resource *r, const cJSON *object, s
     if (kind && strcmp(kind, r->kind) != 0)
         return err_set(err, ERR_INVALID, "expected a %s, got a %.60s", r->kind, kind);
     if (!skim_has_names(object))
-        return err_set(err, ERR_INVALID, "a %s without metadata.name, uid or resourceVersion", r->kind);
+        return err_set(err, ERR_INVALID, "a %s without a readable metadata.name, uid or resourceVersion", r->kind);
     return 0;
 }
 
@@ -67,46 +67,28 @@ static int read_kind(const char *type, enum watch_event_kind *ret, struct err *e
     return err_set(err, ERR_INVALID, "unknown event type \"%.40s\"", type);
 }
 
-static int validate_event(const struct kube_resource *r, const cJSON *event, struct watch_event *ret,
-                          struct err *err)
-{
-    const char *type = json_str(event, "type");
-    const cJSON *object = json_child(event, "object");
-    const cJSON *meta = json_child(object, "metadata");
-
-    if (!type || !cJSON_IsObject(object))
-        return err_set(err, ERR_INVALID, "expected \"type\" and \"object\"");
-    *ret = (struct watch_event){.object = object};
-    if (read_kind(type, &ret->kind, err) < 0)
-        return -1;
-    if (ret->kind == WATCH_ERROR)
-        return 0;
-    ret->version = json_str(meta, "resourceVersion");
-    if (ret->kind != WATCH_BOOKMARK)
-        return validate_object(r, object, err);
-    if (!ret->version)
-        return err_set(err, ERR_INVALID, "a bookmark without metadata.resourceVersion");
-    return 0;
-}
-
-/* The same for an event that could not be parsed, from its skimmed names; NULL: the event is incomplete. Also
- * -1 for an error, for a bookmark and for an object without readable names: such an event does not show which
- * entry of a cache it makes out of date. */
-static int validate_skimmed_event(const cJSON *event, struct watch_event *ret, struct err *err)
+/* skimmed: the event could not be parsed, and these are its names; NULL: it is incomplete. An error, a bookmark and
+ * an object without readable names are then refused: such an event does not show which entry of a cache it makes
+ * out of date. */
+static int validate_event(const struct kube_resource *r, const cJSON *event, bool skimmed,
+                          struct watch_event *ret, struct err *err)
 {
     const char *type = json_str(event, "type");
     const cJSON *object = json_child(event, "object");
 
     if (!event)
         return err_set(err, ERR_INVALID, "an incomplete event");
-    *ret = (struct watch_event){.object = object};
-    if (read_kind(type ? type : "", &ret->kind, err) < 0)
+    if (!type || !cJSON_IsObject(object))
+        return err_set(err, ERR_INVALID, "expected \"type\" and \"object\"");
+    *ret = (struct watch_event){.object = object, .version = json_meta(object, "resourceVersion")};
+    if (read_kind(type, &ret->kind, err) < 0)
         return -1;
-    if (ret->kind == WATCH_ERROR || ret->kind == WATCH_BOOKMARK)
+    if (ret->kind != WATCH_ERROR && ret->kind != WATCH_BOOKMARK)
+        return validate_object(r, object, err);
+    if (skimmed)
         return err_set(err, ERR_INVALID, "an event of type \"%s\" that cannot be read", type);
-    if (!skim_has_names(object))
-        return err_set(err, ERR_INVALID, "an object whose name, UID or resourceVersion cannot be read");
-    ret->version = json_meta(object, "resourceVersion");
+    if (ret->kind == WATCH_BOOKMARK && !ret->version)
+        return err_set(err, ERR_INVALID, "a bookmark without metadata.resourceVersion");
     return 0;
 }
 
@@ -361,7 +343,7 @@ static int on_unreadable_event(struct watcher *w, const cJSON *names, struct err
     struct err unreadable = *err;
     struct watch_event e;
 
-    if (validate_skimmed_event(names, &e, err) < 0 || !is_object_bad(w, &unreadable))
+    if (validate_event(&w->o.resource, names, true, &e, err) < 0 || !is_object_bad(w, &unreadable))
         return -1;
     return on_event(w, &e, &unreadable, err);
 }
@@ -373,7 +355,7 @@ static int on_line(void *ctx, struct sv line, struct skim *over, struct err *err
     cleanup_json cJSON *names = NULL;
     cleanup_json cJSON *json = read_text(w, line, over, &names, err);
 
-    if (json ? validate_event(&w->o.resource, json, &e, err) < 0 || on_event(w, &e, NULL, err) < 0
+    if (json ? validate_event(&w->o.resource, json, false, &e, err) < 0 || on_event(w, &e, NULL, err) < 0
              : on_unreadable_event(w, names, err) < 0)
         return err_wrap(err, "watch event");
     return 0;
