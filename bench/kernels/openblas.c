@@ -96,5 +96,5 @@ const char *bench_openblas_core(void)
     return openblas_get_corename();
 }
 
-const struct bench_peer bench_openblas = {"OpenBLAS",    blas_make,   blas_forward,
-                                          blas_backward, blas_result, blas_free};
+const struct bench_peer bench_openblas = {
+    "OpenBLAS, products alone", blas_make, blas_forward, blas_backward, blas_result, blas_free};

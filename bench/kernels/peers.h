@@ -1,4 +1,5 @@
-/* peers.h - the presets' layers, and the libraries that kernels-peers compares: this project's kernels, oneDNN, OpenBLAS.
+/* peers.h - the presets' layers, and the libraries that kernels-bench measures: this project's kernels and, with
+ * TK_BENCH_PEERS, oneDNN and OpenBLAS.
  *
  * Ownership: a peer keeps its own copies and results from make to free; `data` is borrowed meanwhile.
  * Layouts:   in `data` and in results as in kernels/conv2d.h; what a peer uses inside is its business, and changing
