@@ -44,7 +44,8 @@ static int validate_object(const struct kube_resource *r, const cJSON *object, s
     if (kind && strcmp(kind, r->kind) != 0)
         return err_set(err, ERR_INVALID, "expected a %s, got a %.60s", r->kind, kind);
     if (!skim_has_names(object))
-        return err_set(err, ERR_INVALID, "a %s without a readable metadata.name, uid or resourceVersion", r->kind);
+        return err_set(err, ERR_INVALID, "a %s without a readable metadata.name, uid or resourceVersion",
+                       r->kind);
     return 0;
 }
 
