@@ -43,14 +43,17 @@ static bool is_loopback(const char *host)
 
 static int check(const char *server, CURLU *url, struct err *err)
 {
-    const CURLUcode parsed = curl_url_set(url, CURLUPART_URL, server, 0);
+    const CURLUcode parsed = curl_url_set(url, CURLUPART_URL, server, CURLU_DISALLOW_USER);
     char *scheme = url_part(url, CURLUPART_SCHEME);
     char *host = url_part(url, CURLUPART_HOST);
     const bool is_tls = scheme && strcmp(scheme, "https") == 0;
     int rc = 0;
 
-    if (parsed != CURLUE_OK || !host || strpbrk(server, "?#") ||
-        (!is_tls && (!scheme || strcmp(scheme, "http") != 0)))
+    if (parsed == CURLUE_USER_NOT_ALLOWED) /* not quoted: messages are logged */
+        rc = err_set(err, ERR_INVALID,
+                     "server: expected an address without user and password: use a token, or kubectl proxy");
+    else if (parsed != CURLUE_OK || !host || strpbrk(server, "?#") ||
+             (!is_tls && (!scheme || strcmp(scheme, "http") != 0)))
         rc = err_set(err, ERR_INVALID,
                      "server \"%.120s\": expected https://HOST:PORT, or on this machine "
                      "http://127.0.0.1:PORT or unix:SOCKET",
