@@ -4,7 +4,6 @@
 #include "common/buf.h"
 #include "common/nearest.h"
 #include "common/sv.h"
-#include "common/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -181,7 +180,8 @@ int yaml_get_f64(const struct yaml_at *at, const char *key, double min, double m
 
     if (!m.node)
         return 0;
-    if (!sv_f64(sv_from(plain(m.node)), &v) || !(v >= min && v <= max))
+    if (m.node->kind != YAML_TREE_SCALAR || m.node->quoted || !sv_f64(sv_from(m.node->text), &v) ||
+        !(v >= min && v <= max))
         return yaml_err(&m, err, "expected a number %g..%g, got %s", min, max, shown(&m, got, sizeof(got)));
     *ret = v;
     return 0;
@@ -210,17 +210,20 @@ int yaml_get_choice(const struct yaml_at *at, const char *key, const char *const
     char got[64];
     char all[160] = "";
     char hint[NEAREST_HINT_BYTES];
+    struct nearest near = {0};
+    size_t len = 0;
 
     if (!m.node)
         return 0;
-    const char *text = m.node->kind == YAML_TREE_SCALAR ? m.node->text : "";
-    struct nearest near = nearest_to(sv_from(text));
+    if (m.node->kind == YAML_TREE_SCALAR)
+        near = nearest_to(sv_from(m.node->text));
     for (int i = 0; names[i]; i++) {
-        if (strcmp(text, names[i]) == 0) {
+        if (m.node->kind == YAML_TREE_SCALAR && strcmp(m.node->text, names[i]) == 0) {
             *ret = i;
             return 0;
         }
-        text_add(all, sizeof(all), "%s%s", i ? ", " : "", names[i]);
+        int n = snprintf(all + len, sizeof(all) - len, "%s%s", i ? ", " : "", names[i]);
+        len = len + (size_t)n < sizeof(all) ? len + (size_t)n : sizeof(all) - 1;
     }
     nearest_offer_all(&near, names);
     return yaml_err(&m, err, "expected one of: %s; got %s%s", all, shown(&m, got, sizeof(got)),
