@@ -2,20 +2,36 @@
 #include "common/log.h"
 
 #include "common/json.h"
+#include "common/text.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 const char *const log_level_names[] = {"debug", "info", "warn", "error", NULL};
 
-/* Append the pair, or nothing of it if it does not fit. */
+/* The bytes that JSON needs for this one. */
+static size_t cost(char c)
+{
+    return (unsigned char)c < 0x20 ? 6 : c == '"' || c == '\\' ? 2 : 1;
+}
+
+/* Append the pair, its value as UTF-8 and cut to what fits; nothing if not even an empty value fits. False: not all of it. */
 static bool put_pair(struct buf *line, const char *key, const char *value)
 {
     const size_t before = line->len;
+    char part[LOG_LINE_BYTES];
+    size_t n = 0, used = strlen("\"\"");
     struct err full;
 
     if (buf_puts(line, before ? "," : "{", &full) == 0 && json_write_string(key, line, &full) == 0 &&
-        buf_puts(line, ":", &full) == 0 && json_write_string(value, line, &full) == 0)
-        return true;
+        buf_puts(line, ":", &full) == 0) {
+        for (; value[n] && used + cost(value[n]) <= line->max - line->len; n++)
+            used += cost(value[n]);
+        snprintf(part, sizeof(part), "%.*s", (int)text_head(value, n), value);
+        text_repair(part);
+        if (json_write_string(part, line, &full) == 0)
+            return !value[n];
+    }
     line->len = before;
     return false;
 }
@@ -31,8 +47,7 @@ void log_line(const struct log *log, enum log_level level, const char *msg, cons
     clock_rfc3339(log->clock.wall_ms(log->clock.ctx), true, ts);
     put_pair(&line, "ts", ts);
     put_pair(&line, "level", log_level_names[level]);
-    bool whole =
-        put_pair(&line, "msg", msg); /* before the fields, so that it is not left out because of them */
+    bool whole = put_pair(&line, "msg", msg); /* before the fields, so that they do not take its room */
     for (; fields && fields[0]; fields += 2)
         if (fields[1])
             whole &= put_pair(&line, fields[0], fields[1]);
