@@ -112,8 +112,8 @@ bench: build ## our figures: kernels and collectives
 bench-kernels: ## the CPU kernels beside oneDNN and OpenBLAS, for each layer of the presets
 	@scripts/deps.sh build peers
 	@cmake -S . -B build/peers -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_TESTS=OFF -DTK_OPERATOR=OFF -DTK_BENCH_PEERS=ON >/dev/null
-	@cmake --build build/peers --target kernels-peers
-	@OMP_NUM_THREADS=1 build/peers/bin/kernels-peers
+	@cmake --build build/peers --target kernels-bench
+	@OMP_NUM_THREADS=1 build/peers/bin/kernels-bench
 
 bench-operator: ## the operator at scale: many jobs at once on a real API server with simulated nodes
 	@SMALL='$(SMALL)' OPERATOR='$(OPERATOR)' bench/operator/run.sh

@@ -230,7 +230,6 @@ static void begin(void *ctx)
 
     drop(s);
     s->reflector = reflector_new(session->loop, &session->api, &options, &sink);
-    reflector_start(s->reflector);
 }
 
 static void end(struct stream *s)

@@ -18,8 +18,6 @@ struct arena_chunk {
 
 static struct arena_chunk *chunk_new(size_t size)
 {
-    if (size > SIZE_MAX / 2)
-        abort();
     struct arena_chunk *c = memory_must(malloc(sizeof(*c) + size));
     c->next = NULL;
     c->size = size;
@@ -29,10 +27,9 @@ static struct arena_chunk *chunk_new(size_t size)
 
 void *arena_alloc(struct arena *a, size_t size)
 {
-    size_t need = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
-
-    if (need < size)
+    if (size > SIZE_MAX / 2)
         abort();
+    size_t need = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
     if (!a->head || a->head->size - a->head->used < need) {
         struct arena_chunk *c = chunk_new(need > ARENA_CHUNK_BYTES ? need : ARENA_CHUNK_BYTES);
         c->next = a->head;

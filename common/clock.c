@@ -58,11 +58,10 @@ void clock_rfc3339(int64_t wall_ms, bool millis, char out[static CLOCK_RFC3339_B
     struct tm tm;
 
     gmtime_r(&s, &tm);
-    int len =
-        snprintf(out, CLOCK_RFC3339_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d", (tm.tm_year + 1900) % 10000,
-                 (tm.tm_mon + 1) % 100, tm.tm_mday % 100, tm.tm_hour % 100, tm.tm_min % 100, tm.tm_sec % 100);
+    int len = snprintf(out, CLOCK_RFC3339_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d", tm.tm_year + 1900,
+                       tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
     if (millis)
-        snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, ".%03dZ", ms % 1000);
+        snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, ".%03dZ", ms);
     else
         snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, "Z");
 }
@@ -76,67 +75,51 @@ void clock_local(int64_t wall_ms, char out[static CLOCK_RFC3339_BYTES])
         snprintf(out, CLOCK_RFC3339_BYTES, "unknown");
 }
 
-/* Read `n` digits at *p, a number in min..max; move *p behind them. */
-static bool digits(const char **p, int n, int min, int max, int *ret)
+/* Whether the text begins like `shape`, in which 0 stands for any digit and T for either case. */
+static bool has_shape(const char *text, const char *shape)
 {
-    int v = 0;
-
-    for (int i = 0; i < n; i++, (*p)++) {
-        if (!isdigit((unsigned char)**p))
+    for (; *shape; text++, shape++)
+        if (*shape == '0' ? !isdigit((unsigned char)*text) : toupper((unsigned char)*text) != *shape)
             return false;
-        v = v * 10 + (**p - '0');
-    }
-    *ret = v;
-    return v >= min && v <= max;
-}
-
-static bool literal(const char **p, char c)
-{
-    return *(*p)++ == c;
+    return true;
 }
 
 static bool parse_offset(const char *p, int *ret_minutes)
 {
-    int h = 0;
-    int m = 0;
+    int h = 0, m = 0;
 
-    if ((*p == 'Z' || *p == 'z') && !p[1]) {
+    if (*p == 'Z' || *p == 'z') {
         *ret_minutes = 0;
-        return true;
+        return !p[1];
     }
-    if (*p != '+' && *p != '-')
+    if ((*p != '+' && *p != '-') || !has_shape(p + 1, "00:00") || p[6])
         return false;
-    int sign = *p++ == '-' ? -1 : 1;
-    if (!digits(&p, 2, 0, 23, &h) || !literal(&p, ':') || !digits(&p, 2, 0, 59, &m) || *p)
-        return false;
-    *ret_minutes = sign * (h * 60 + m);
-    return true;
+    sscanf(p + 1, "%2d:%2d", &h, &m);
+    *ret_minutes = (*p == '-' ? -1 : 1) * (h * 60 + m);
+    return h <= 23 && m <= 59;
 }
 
 bool clock_parse_rfc3339(const char *text, int64_t *ret_wall_ms)
 {
-    const char *p = text;
-    int y = 0, mo = 0, d = 0, h = 0, mi = 0, s = 0, offset = 0, ms = 0;
+    static const char SHAPE[] = "0000-00-00T00:00:00";
+    struct tm tm = {0};
+    int offset = 0, ms = 0;
 
-    if (!digits(&p, 4, 1, 9999, &y) || !literal(&p, '-') || !digits(&p, 2, 1, 12, &mo) || !literal(&p, '-') ||
-        !digits(&p, 2, 1, 31, &d) || !(*p == 'T' || *p == 't'))
+    if (!has_shape(text, SHAPE))
         return false;
-    p++;
-    if (!digits(&p, 2, 0, 23, &h) || !literal(&p, ':') || !digits(&p, 2, 0, 59, &mi) || !literal(&p, ':') ||
-        !digits(&p, 2, 0, 60, &s))
+    sscanf(text, "%4d-%2d-%2d%*c%2d:%2d:%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
+           &tm.tm_sec);
+    if (tm.tm_year < 1 || tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 ||
+        tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)
         return false;
-    if (*p == '.') {
-        p++;
-        int scale = 100;
-        if (!isdigit((unsigned char)*p))
-            return false;
-        for (; isdigit((unsigned char)*p); p++, scale /= 10)
+    const char *p = text + strlen(SHAPE);
+    if (has_shape(p, ".0"))
+        for (int scale = 100; isdigit((unsigned char)*++p); scale /= 10)
             ms += (*p - '0') * scale;
-    }
     if (!parse_offset(p, &offset))
         return false;
-    struct tm tm = {
-        .tm_year = y - 1900, .tm_mon = mo - 1, .tm_mday = d, .tm_hour = h, .tm_min = mi, .tm_sec = s};
+    tm.tm_year -= 1900;
+    tm.tm_mon--;
     *ret_wall_ms = ((int64_t)timegm(&tm) - offset * 60) * 1000 + ms;
     return true;
 }

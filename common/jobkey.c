@@ -1,5 +1,6 @@
 /* jobkey.c - parse a job's key; compute proofs and nonces. */
 #include "common/jobkey.h"
+#include "common/endian.h"
 #include "common/sv.h"
 
 #include <string.h>
@@ -33,8 +34,7 @@ static void add_number(struct sha256 *s, uint64_t number, size_t bytes)
 {
     uint8_t little[8];
 
-    for (size_t i = 0; i < sizeof(little); i++)
-        little[i] = (uint8_t)(number >> (8 * i));
+    le_put(little, number, bytes);
     sha256_add(s, little, bytes);
 }
 

@@ -3,6 +3,7 @@
 
 #include "common/hash.h"
 #include "common/jsontok.h"
+#include "common/memory.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +14,16 @@ enum {
     NUMBER_MAX_BYTES = 63, /* cJSON cuts longer ones */
     NUMBER_PRINT_BYTES = 32,
 };
+
+static void *malloc_must(size_t size)
+{
+    return memory_must(malloc(size));
+}
+
+void json_memory_must(void)
+{
+    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = malloc_must, .free_fn = free});
+}
 
 static int unreadable(struct err *err)
 {
@@ -97,9 +108,7 @@ struct json_at json_root(const cJSON *node, const char *name)
 
 struct json_at json_member(const struct json_at *at, const char *key)
 {
-    const cJSON *node = cJSON_IsObject(at->node) ? cJSON_GetObjectItemCaseSensitive(at->node, key) : NULL;
-
-    return (struct json_at){cJSON_IsNull(node) ? NULL : node, at, key, 0};
+    return (struct json_at){json_child(at->node, key), at, key, 0};
 }
 
 struct json_at json_item(const struct json_at *at, const cJSON *item, int index)
@@ -220,10 +229,9 @@ int json_get_bool(const struct json_at *at, const char *key, bool *ret, struct e
     return 0;
 }
 
-/* The value, or NAN when the double may differ from the number in the text. */
-static double exact_number(const cJSON *node)
+static bool is_integer(const cJSON *node)
 {
-    return json_is_exact(node) ? node->valuedouble : NAN;
+    return json_is_exact(node) && node->valuedouble == trunc(node->valuedouble);
 }
 
 int json_get_i64(const struct json_at *at, const char *key, int64_t min, int64_t max, int64_t *ret,
@@ -234,12 +242,12 @@ int json_get_i64(const struct json_at *at, const char *key, int64_t min, int64_t
 
     if (!m.node)
         return 0;
-    double v = exact_number(m.node);
-    if (v != trunc(v) || isnan(v) || (int64_t)v < min || (int64_t)v > max) {
+    int64_t v = is_integer(m.node) ? (int64_t)m.node->valuedouble : 0;
+    if (!is_integer(m.node) || v < min || v > max) {
         snprintf(want, sizeof(want), "an integer %lld..%lld", (long long)min, (long long)max);
         return expected(&m, want, err);
     }
-    *ret = (int64_t)v;
+    *ret = v;
     return 0;
 }
 
@@ -265,7 +273,7 @@ const cJSON *json_find(const cJSON *node, const char *const *keys)
 {
     for (; node && *keys; keys++)
         node = json_child(node, *keys);
-    return cJSON_IsNull(node) ? NULL : node;
+    return node;
 }
 
 void json_set(cJSON *object, const char *key, cJSON *value)
@@ -307,9 +315,7 @@ bool json_is_exact(const cJSON *node)
 
 int64_t json_exact_i64(const cJSON *node, int64_t fallback)
 {
-    double v = exact_number(node);
-
-    return isnan(v) || v != trunc(v) ? fallback : (int64_t)v;
+    return is_integer(node) ? (int64_t)node->valuedouble : fallback;
 }
 
 int64_t json_i64(const cJSON *node, const char *key, int64_t fallback)

@@ -1,7 +1,7 @@
 /* log.h - write log lines: one JSON object per line on a file descriptor. For programs, not for libraries.
  *
- * Order:     one write(2) per line, so that lines of several processes do not mix. In a line over
- *            LOG_LINE_BYTES, log_line cuts values or leaves them out, and adds "truncated":true.
+ * Order:     one write(2) per line, so that lines of several processes do not mix. log_line cuts the value that would
+ *            make a line longer than LOG_LINE_BYTES, leaves out what follows it, and adds "truncated":true.
  */
 #ifndef TK_COMMON_LOG_H
 #define TK_COMMON_LOG_H

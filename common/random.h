@@ -27,4 +27,12 @@ static inline void random_fill(void *bytes, size_t len)
     abort();
 }
 
+static inline uint64_t random_seed(void)
+{
+    uint64_t seed;
+
+    random_fill(&seed, sizeof(seed));
+    return seed;
+}
+
 #endif

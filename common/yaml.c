@@ -299,22 +299,13 @@ static int read_plain(struct reader *r, const yaml_event_t *event, const yaml_ch
 static int read_node(struct reader *r, const yaml_event_t *event, int depth, struct yaml_tree **ret,
                      struct err *err)
 {
-    const yaml_char_t *anchor, *tag;
+    /* The data of a mapping and of a sequence begins with the same two members. */
+    const yaml_char_t *anchor = event->data.scalar.anchor, *tag = event->data.scalar.tag;
 
     if (event->type == YAML_ALIAS_EVENT)
         return read_alias(r, event, depth, ret, err);
-    if (event->type == YAML_SCALAR_EVENT) {
-        anchor = event->data.scalar.anchor;
-        tag = event->data.scalar.tag;
-    } else if (event->type == YAML_MAPPING_START_EVENT) {
-        anchor = event->data.mapping_start.anchor;
-        tag = event->data.mapping_start.tag;
-    } else {
-        anchor = event->data.sequence_start.anchor;
-        tag = event->data.sequence_start.tag;
-    }
-    struct anchor *a =
-        anchor ? remember(r, anchor) : NULL; /* before the node: a node with an alias of itself is refused */
+    /* Before the node: a node with an alias of itself is refused. */
+    struct anchor *a = anchor ? remember(r, anchor) : NULL;
     if (read_plain(r, event, tag, depth, ret, err) < 0)
         return -1;
     if (a)

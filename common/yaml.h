@@ -48,7 +48,7 @@ int yaml_tree_parse(const char *file, const char *text, size_t len, struct arena
 int yaml_documents(const char *file, const char *text, size_t len, struct arena *a, struct yaml_tree **ret,
                    struct err *err) MUST_CHECK;
 
-/* A plain scalar that is empty, ~ or null. */
+/* A plain scalar that is empty, ~ or null (Null, NULL). */
 bool yaml_is_null(const struct yaml_tree *node);
 
 /* The same data as JSON. Free it with cJSON_Delete. Types follow kubectl: plain null, decimal and octal

@@ -15,8 +15,12 @@ struct yaml_at yaml_root(const char *file, const struct yaml_tree *node)
 
 bool yaml_is_null(const struct yaml_tree *node)
 {
-    return node->kind == YAML_TREE_SCALAR && !node->quoted &&
-           (strcmp(node->text, "") == 0 || strcmp(node->text, "~") == 0 || strcmp(node->text, "null") == 0);
+    static const char *const WORDS[] = {"", "~", "null", "Null", "NULL"};
+
+    for (size_t i = 0; i < ARRAY_LEN(WORDS); i++)
+        if (node->kind == YAML_TREE_SCALAR && !node->quoted && strcmp(node->text, WORDS[i]) == 0)
+            return true;
+    return false;
 }
 
 struct yaml_at yaml_member(const struct yaml_at *at, const char *key)
@@ -129,12 +133,17 @@ int yaml_expect_sequence(const struct yaml_at *at, int min, int max, struct err 
     return 0;
 }
 
+/* The text of a scalar without quotes; else "". */
+static const char *plain(const struct yaml_tree *node)
+{
+    return node->kind == YAML_TREE_SCALAR && !node->quoted ? node->text : "";
+}
+
 int yaml_item_i64(const struct yaml_at *item, int64_t min, int64_t max, int64_t *ret, struct err *err)
 {
     char got[64];
 
-    if (item->node->kind != YAML_TREE_SCALAR || item->node->quoted ||
-        !sv_i64(sv_from(item->node->text), min, max, ret))
+    if (!sv_i64(sv_from(plain(item->node)), min, max, ret))
         return yaml_err(item, err, "expected an integer %lld..%lld, got %s", (long long)min, (long long)max,
                         shown(item, got, sizeof(got)));
     return 0;
@@ -155,9 +164,8 @@ int yaml_get_bool(const struct yaml_at *at, const char *key, bool *ret, struct e
 
     if (!m.node)
         return 0;
-    bool yes = m.node->kind == YAML_TREE_SCALAR && strcmp(m.node->text, "true") == 0;
-    bool no = m.node->kind == YAML_TREE_SCALAR && strcmp(m.node->text, "false") == 0;
-    if (m.node->quoted || (!yes && !no))
+    bool yes = strcmp(plain(m.node), "true") == 0;
+    if (!yes && strcmp(plain(m.node), "false") != 0)
         return yaml_err(&m, err, "expected true or false, got %s", shown(&m, got, sizeof(got)));
     *ret = yes;
     return 0;

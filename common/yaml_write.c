@@ -2,7 +2,6 @@
 #include "common/yaml_write.h"
 
 #include "common/json.h"
-#include "common/sv.h"
 #include "common/text.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 /* cgroup.c - read the kernel's files of this process's cgroup. */
 #include "host/cgroup.h"
 
+#include "common/cleanup.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -10,14 +12,11 @@ bool cgroup_first_line(const char *root, const char *path, char *out, int size)
 
     if (snprintf(full, sizeof(full), "%s%s", root, path) >= (int)sizeof(full))
         return false;
-    FILE *f = fopen(full, "re");
-    if (!f)
+    cleanup_fclose FILE *f = fopen(full, "re");
+    if (!f || !fgets(out, size, f))
         return false;
-    const bool ok = fgets(out, size, f) != NULL;
-    fclose(f);
-    if (ok)
-        out[strcspn(out, "\n")] = '\0';
-    return ok;
+    out[strcspn(out, "\n")] = '\0';
+    return true;
 }
 
 uint64_t cgroup_least(const char *root, uint64_t (*limit)(const char *root, const char *group))

@@ -1,6 +1,7 @@
 /* memory_room.c - read a cgroup's memory limit and usage. */
 #include "host/memory_room.h"
 
+#include "common/cleanup.h"
 #include "host/cgroup.h"
 
 #include <inttypes.h>
@@ -37,14 +38,11 @@ static uint64_t cached(const char *root, const struct names *n, const char *grou
 
     if (snprintf(path, sizeof(path), "%s%s%s/memory.stat", root, n->dir, group) >= (int)sizeof(path))
         return 0;
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return 0;
-    while (fgets(line, sizeof(line), f))
+    cleanup_fclose FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
         if (sscanf(line, "%511s %" SCNu64, name, &bytes) == 2 &&
             (strcmp(name, n->caches[0]) == 0 || strcmp(name, n->caches[1]) == 0))
             sum += bytes;
-    fclose(f);
     return sum;
 }
 

@@ -68,29 +68,37 @@ static int64_t details_retry_ms(const cJSON *status)
     return s > 0 ? bounded(s < KUBE_RETRY_AFTER_MAX_MS ? s * 1000 : s) : -1;
 }
 
-int kube_status_object(const cJSON *status, struct kube_status *ret, struct err *err)
+static int fill_from_object(const cJSON *status, int code, int64_t retry_after_ms, struct kube_status *ret,
+                            struct err *err)
 {
-    int64_t code = json_i64(status, "code", 0);
     const char *message = json_str(status, "message");
 
     if (!message)
         message = NO_MESSAGE;
-    ret->retry_after_ms = details_retry_ms(status);
-    return fill(code >= 100 && code <= 599 ? (int)code : 500, json_str(status, "reason"), message,
-                strlen(message), ret, err);
+    ret->retry_after_ms = retry_after_ms >= 0 ? bounded(retry_after_ms) : details_retry_ms(status);
+    return fill(code, json_str(status, "reason"), message, strlen(message), ret, err);
+}
+
+int kube_status_object(const cJSON *status, struct kube_status *ret, struct err *err)
+{
+    int64_t code = json_i64(status, "code", 0);
+
+    return fill_from_object(status, code >= 100 && code <= 599 ? (int)code : 500, -1, ret, err);
 }
 
 /* A plain-text body, as proxies and unknown paths return it: its first line is the message. */
-static int fill_text(const struct kube_http_response *r, struct kube_status *ret, struct err *err)
+static int fill_from_text(const struct kube_http_response *r, struct kube_status *ret, struct err *err)
 {
     size_t n = 0;
 
     while (n < r->body.len && (unsigned char)r->body.p[n] >= 0x20)
         n++;
+    ret->retry_after_ms = bounded(r->retry_after_ms);
     return n ? fill(r->status, NULL, r->body.p, n, ret, err)
              : fill(r->status, NULL, NO_MESSAGE, strlen(NO_MESSAGE), ret, err);
 }
 
+/* The code is that of the HTTP answer, not the one in the body: a proxy may have replaced it. */
 int kube_status_check(const struct kube_http_response *r, struct kube_status *ret, struct err *err)
 {
     struct err ignored;
@@ -99,19 +107,7 @@ int kube_status_check(const struct kube_http_response *r, struct kube_status *re
         return 0;
     cleanup_json cJSON *status = r->body.len ? json_parse(r->body.p, r->body.len, &ignored) : NULL;
     const char *kind = json_str(status, "kind");
-    if (!kind || strcmp(kind, "Status") != 0) {
-        ret->retry_after_ms = bounded(r->retry_after_ms);
-        return fill_text(r, ret, err);
-    }
-    kube_status_object(status, ret, err);
-    if (r->retry_after_ms >= 0)
-        ret->retry_after_ms = bounded(r->retry_after_ms);
-    /* Use the code of the HTTP answer, not the one in the body: a proxy may have replaced it. */
-    if (ret->code != r->status) {
-        ret->code = r->status;
-        ret->reason = reason_of(r->status, json_str(status, "reason"));
-        err->kind = kind_of(r->status);
-        err->code = r->status;
-    }
-    return -1;
+    return kind && strcmp(kind, "Status") == 0
+               ? fill_from_object(status, r->status, r->retry_after_ms, ret, err)
+               : fill_from_text(r, ret, err);
 }

@@ -45,7 +45,7 @@ static const struct kube_store_entry *store_entry(struct kube_cache *c, const ch
 static void remove_entry(struct kube_cache *c, const struct kube_store_entry *old)
 {
     report_gone(c, old);
-    kube_store_remove(c->store, old->ns, old->name, NULL);
+    kube_store_remove(c->store, old->ns, old->name);
 }
 
 /* Keep the last good entry, also when the current list ends without it. */
@@ -168,7 +168,6 @@ struct kube_cache *kube_cache_new(struct kube_loop *l, const struct kube_transpo
     c->reflector = reflector_new(l, t, &options->watch,
                                  &(struct watcher_sink){c, on_replace_begin, on_replace_end, on_upsert,
                                                         on_removed, on_unreadable, on_problem});
-    reflector_start(c->reflector);
     return c;
 }
 

@@ -17,7 +17,7 @@ struct elector {
     struct kube_transport_gate gate;
     struct elector_sink sink;
     struct lease *lease;
-    char *ns, *name;
+    struct lease_options o;
     int64_t request_ms; /* timeout of a request */
     struct kube_request_run *run;
     int64_t sent_ms;
@@ -101,18 +101,14 @@ struct elector *elector_new(struct kube_loop *l, const struct kube_transport *t,
                             const struct lease_options *options, const struct elector_sink *sink)
 {
     struct elector *e = memory_must(calloc(1, sizeof(*e)));
-    int64_t deadline_ms = options->renew_deadline_ms ? options->renew_deadline_ms : LEASE_RENEW_DEADLINE_MS;
 
     e->loop = l;
     e->transport = *t;
     e->gate = (struct kube_transport_gate){gate_is_open, e};
     e->sink = *sink;
     e->lease = lease_new(options);
-    e->ns = strdup(options->ns);
-    e->name = strdup(options->name);
-    if (!e->ns || !e->name)
-        memory_exhausted();
-    e->request_ms = deadline_ms / 2;
+    e->o = *options;
+    e->request_ms = options->duration_ms / 3; /* half of the renew deadline */
     e->timer = (struct kube_loop_timer){.fire = advance, .ctx = e};
     return e;
 }
@@ -165,11 +161,11 @@ static void send_step(struct elector *e, enum lease_step step)
                                            [LEASE_WRITE] = KUBE_UPDATE};
     cleanup_arena struct arena a = {0};
     struct kube_transport own = {.start = lease_start, .cancel = fenced_cancel, .ctx = e};
-    struct kube_request r = {.verb = VERBS[step], .resource = &KUBE_LEASES, .ns = e->ns};
+    struct kube_request r = {.verb = VERBS[step], .resource = &KUBE_LEASES, .ns = e->o.ns};
     struct err err;
 
     if (step != LEASE_CREATE)
-        r.name = e->name;
+        r.name = e->o.name;
     if (step != LEASE_READ)
         r.body = sv_from(lease_body(e->lease, kube_loop_wall_ms(e->loop), &a));
     e->sent_ms = boot_ms(e);
@@ -201,7 +197,8 @@ static void give_up_overdue(struct elector *e)
         return;
     kube_request_cancel(e->run);
     e->run = NULL;
-    err_set(&err, ERR_TIMEOUT, "lease %s/%s: no answer in %lld ms", e->ns, e->name, (long long)e->request_ms);
+    err_set(&err, ERR_TIMEOUT, "lease %s/%s: no answer in %lld ms", e->o.ns, e->o.name,
+            (long long)e->request_ms);
     failed(e, &err, &(struct kube_status){.retry_after_ms = -1});
 }
 
@@ -242,7 +239,5 @@ void elector_free(struct elector *e)
     kube_request_cancel(e->run);
     kube_loop_timer_cancel(e->loop, &e->timer);
     lease_free(e->lease);
-    free(e->ns);
-    free(e->name);
     free(e);
 }

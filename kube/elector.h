@@ -1,7 +1,7 @@
 /* elector.h - leader election in the event loop: acquires and renews the Lease, and blocks writes while the
  * process does not hold it.
  *
- * Ownership: borrows loop and transport; copies the strings of the options. elector_free cancels its request
+ * Ownership: borrows loop, transport and the strings of the options. elector_free cancels its request
  *            without releasing the lease.
  * Errors:    none is final: the elector passes each to `problem` and retries the request.
  * Order:     callbacks are called from the loop, and from inside elector_start and elector_release. `changed`

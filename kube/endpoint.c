@@ -43,14 +43,17 @@ static bool is_loopback(const char *host)
 
 static int check(const char *server, CURLU *url, struct err *err)
 {
-    const CURLUcode parsed = curl_url_set(url, CURLUPART_URL, server, 0);
+    const CURLUcode parsed = curl_url_set(url, CURLUPART_URL, server, CURLU_DISALLOW_USER);
     char *scheme = url_part(url, CURLUPART_SCHEME);
     char *host = url_part(url, CURLUPART_HOST);
     const bool is_tls = scheme && strcmp(scheme, "https") == 0;
     int rc = 0;
 
-    if (parsed != CURLUE_OK || !host || strpbrk(server, "?#") ||
-        (!is_tls && (!scheme || strcmp(scheme, "http") != 0)))
+    if (parsed == CURLUE_USER_NOT_ALLOWED) /* not quoted: messages are logged */
+        rc = err_set(err, ERR_INVALID,
+                     "server: expected an address without user and password: use a token, or kubectl proxy");
+    else if (parsed != CURLUE_OK || !host || strpbrk(server, "?#") ||
+             (!is_tls && (!scheme || strcmp(scheme, "http") != 0)))
         rc = err_set(err, ERR_INVALID,
                      "server \"%.120s\": expected https://HOST:PORT, or on this machine "
                      "http://127.0.0.1:PORT or unix:SOCKET",
@@ -63,22 +66,13 @@ static int check(const char *server, CURLU *url, struct err *err)
     return rc;
 }
 
-int endpoint_init(struct endpoint *e, struct kube_config *config, const char *user_agent, struct err *err)
+int endpoint_check(const char *server, struct err *err)
 {
     CURLU *url = memory_must(curl_url());
-    const int rc = check(config->server, url, err);
+    const int rc = check(server, url, err);
 
     curl_url_cleanup(url);
-    if (rc == 0)
-        *e = (struct endpoint){.config = config,
-                               .user_agent = memory_strdup(user_agent ? user_agent : "torchkeeper")};
     return rc;
-}
-
-void endpoint_release(struct endpoint *e)
-{
-    free(e->user_agent);
-    *e = (struct endpoint){0};
 }
 
 /* Both options are optional: a system without them still has the idle timeout. */
@@ -131,17 +125,18 @@ static void setup_connection(const struct kube_http_request *req, CURL *easy)
     setup_keepalive(req->own_connection, easy);
 }
 
-static CURLcode setup_request(const struct endpoint *e, const struct kube_http_request *req, CURL *easy)
+static CURLcode setup_request(const struct kube_config *c, const char *user_agent,
+                              const struct kube_http_request *req, CURL *easy)
 {
     char *url = NULL;
 
-    if (asprintf(&url, "%s%s", e->config->server, req->path) < 0)
+    if (asprintf(&url, "%s%s", c->server, req->path) < 0)
         memory_exhausted();
     CURLcode rc = curl_easy_setopt(easy, CURLOPT_URL, url);
     free(url);
     if (rc == CURLE_OK)
         rc = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR,
-                              strncasecmp(e->config->server, "https:", 6) == 0 ? "https" : "http");
+                              strncasecmp(c->server, "https:", 6) == 0 ? "https" : "http");
     if (rc == CURLE_OK)
         rc = curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* otherwise libcurl reads the environment */
     if (rc == CURLE_OK && req->body.len) {
@@ -150,20 +145,20 @@ static CURLcode setup_request(const struct endpoint *e, const struct kube_http_r
     }
     if (rc == CURLE_OK && (req->body.len || strcmp(req->method, "GET") != 0))
         rc = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, req->method);
-    if (rc == CURLE_OK && e->config->socket)
-        rc = curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, e->config->socket);
+    if (rc == CURLE_OK && c->socket)
+        rc = curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, c->socket);
     if (rc == CURLE_OK)
-        rc = curl_easy_setopt(easy, CURLOPT_USERAGENT, e->user_agent);
+        rc = curl_easy_setopt(easy, CURLOPT_USERAGENT, user_agent);
     return rc;
 }
 
-int endpoint_setup(const struct endpoint *e, const struct kube_http_request *req, CURL *easy, struct err *err)
+int endpoint_setup(const struct kube_config *c, const char *user_agent, const struct kube_http_request *req,
+                   CURL *easy, struct err *err)
 {
-    const CURLcode rc = setup_request(e, req, easy);
+    const CURLcode rc = setup_request(c, user_agent, req, easy);
 
     if (rc != CURLE_OK)
-        return err_set(err, ERR_TRANSIENT, "%s %.120s: %s", req->method, e->config->server,
-                       curl_easy_strerror(rc));
+        return err_set(err, ERR_TRANSIENT, "%s %.120s: %s", req->method, c->server, curl_easy_strerror(rc));
     setup_connection(req, easy);
     return 0;
 }
@@ -198,10 +193,9 @@ static void add_header(struct curl_slist **list, const char *name, const char *v
     free(line);
 }
 
-int endpoint_sign(const struct endpoint *e, const char *content_type, CURL *easy,
+int endpoint_sign(const struct kube_config *c, const char *content_type, CURL *easy,
                   struct curl_slist **ret_headers, struct err *err)
 {
-    const struct kube_config *c = e->config;
     const CURLcode rc = setup_tls(c, easy);
 
     if (rc != CURLE_OK)

@@ -1,8 +1,6 @@
-/* endpoint.h - configure a libcurl transfer to the API server: URL, timeouts, TLS, headers. For http.c and transfer.c.
+/* endpoint.h - configure a libcurl transfer to the API server: URL, timeouts, TLS, headers. For http.c.
  *
- * Ownership: the endpoint borrows the configuration; endpoint_release frees the rest.
- * Errors:    endpoint_init: ERR_INVALID, the server's URL cannot be used. endpoint_setup and endpoint_sign:
- *            ERR_TRANSIENT, libcurl refuses an option.
+ * Errors:    ERR_TRANSIENT: libcurl refuses an option.
  */
 #ifndef TK_KUBE_ENDPOINT_H
 #define TK_KUBE_ENDPOINT_H
@@ -20,22 +18,16 @@
  * (apimachinery: util/net/http.go, 30 s and 15 s). */
 enum { ENDPOINT_WATCH_IDLE_S = 10, ENDPOINT_WATCH_PROBE_S = 5, ENDPOINT_WATCH_DEAD_S = 15 };
 
-struct endpoint {
-    struct kube_config *config;
-    char *user_agent;
-};
+/* ERR_INVALID: the server's URL cannot be used. */
+int endpoint_check(const char *server, struct err *err) MUST_CHECK;
 
-int endpoint_init(struct endpoint *e, struct kube_config *config, const char *user_agent,
-                  struct err *err) MUST_CHECK;
-void endpoint_release(struct endpoint *e);
-
-/* Set all options but callbacks, headers and TLS. `e` must live as long as the easy handle. */
-int endpoint_setup(const struct endpoint *e, const struct kube_http_request *req, CURL *easy,
-                   struct err *err) MUST_CHECK;
+/* Set all options but callbacks, headers and TLS. c->server has passed endpoint_check. */
+int endpoint_setup(const struct kube_config *c, const char *user_agent, const struct kube_http_request *req,
+                   CURL *easy, struct err *err) MUST_CHECK;
 
 /* Set headers and TLS from the current credentials. Call it just before the transfer is sent. *ret_headers
  * must live as long as the easy handle. */
-int endpoint_sign(const struct endpoint *e, const char *content_type, CURL *easy,
+int endpoint_sign(const struct kube_config *c, const char *content_type, CURL *easy,
                   struct curl_slist **ret_headers, struct err *err) MUST_CHECK;
 
 #endif

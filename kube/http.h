@@ -3,7 +3,7 @@
  *
  * TLS 1.2 or later, verified. No redirects. Plain http only to a loopback address, for tests and for proxies
  * on the same machine.
- * Ownership: borrows the loop and the configuration; http_free cancels all transfers without a `done`.
+ * Ownership: borrows the loop, the configuration and the user agent; http_free cancels all transfers without a `done`.
  * Errors:    those of transport.h.
  * Order:     the pool serves namespaces in turn, first in first out inside one, by the rules of fairqueue.h:
  *            8 transfers at a time, and 2 more for namespaces that have none in flight. A write in flight for
@@ -37,7 +37,7 @@ struct http_count {
     uint64_t n;
 };
 
-/* user_agent: "ptj-operator/0.1.0"; NULL: "torchkeeper". */
+/* user_agent: "ptj-operator/0.1.0". ERR_INVALID: the server's URL cannot be used. */
 struct http *http_new(struct kube_loop *l, struct kube_config *config, const char *user_agent,
                       struct err *err) MUST_CHECK;
 void http_free(struct http *h);

@@ -14,8 +14,8 @@
 enum { DURATION_MAX_S = 3600 };
 
 struct lease {
-    char *ns, *name, *identity;
-    int64_t duration_ms, renew_deadline_ms, retry_ms;
+    struct lease_options o;
+    int64_t renew_deadline_ms, retry_ms;
     uint64_t random;
     enum lease_step step;
     int64_t due_ms;
@@ -35,12 +35,9 @@ struct lease *lease_new(const struct lease_options *o)
 {
     struct lease *l = memory_must(calloc(1, sizeof(*l)));
 
-    l->ns = memory_strdup(o->ns);
-    l->name = memory_strdup(o->name);
-    l->identity = memory_strdup(o->identity);
-    l->duration_ms = o->duration_ms ? o->duration_ms : LEASE_DURATION_MS;
-    l->renew_deadline_ms = o->renew_deadline_ms ? o->renew_deadline_ms : LEASE_RENEW_DEADLINE_MS;
-    l->retry_ms = o->retry_ms ? o->retry_ms : LEASE_RETRY_MS;
+    l->o = *o;
+    l->renew_deadline_ms = o->duration_ms * LEASE_RENEW_DEADLINE_MS / LEASE_DURATION_MS;
+    l->retry_ms = o->duration_ms * LEASE_RETRY_MS / LEASE_DURATION_MS;
     l->random = o->seed;
     l->step = LEASE_READ;
     l->due_ms = INT64_MIN;
@@ -52,9 +49,6 @@ void lease_free(struct lease *l)
     if (!l)
         return;
     cJSON_Delete(l->seen);
-    free(l->ns);
-    free(l->name);
-    free(l->identity);
     free(l);
 }
 
@@ -67,7 +61,7 @@ const char *lease_holder(const struct lease *l)
 
 bool lease_is_ours(const struct lease *l)
 {
-    return strcmp(lease_holder(l), l->identity) == 0;
+    return strcmp(lease_holder(l), l->o.identity) == 0;
 }
 
 int64_t lease_held_until_ms(const struct lease *l)
@@ -142,8 +136,8 @@ static cJSON *new_object(const struct lease *l)
     cJSON_AddStringToObject(o, "apiVersion", "coordination.k8s.io/v1");
     cJSON_AddStringToObject(o, "kind", "Lease");
     cJSON *meta = cJSON_AddObjectToObject(o, "metadata");
-    cJSON_AddStringToObject(meta, "name", l->name);
-    cJSON_AddStringToObject(meta, "namespace", l->ns);
+    cJSON_AddStringToObject(meta, "name", l->o.name);
+    cJSON_AddStringToObject(meta, "namespace", l->o.ns);
     return o;
 }
 
@@ -159,9 +153,9 @@ const char *lease_body(const struct lease *l, int64_t wall_ms, struct arena *a)
         json_set(o, "spec", cJSON_CreateObject());
         spec = cJSON_GetObjectItemCaseSensitive(o, "spec");
     }
-    json_set(spec, "holderIdentity", cJSON_CreateString(l->releasing ? "" : l->identity));
+    json_set(spec, "holderIdentity", cJSON_CreateString(l->releasing ? "" : l->o.identity));
     json_set(spec, "leaseDurationSeconds",
-             cJSON_CreateNumber(l->releasing ? 1 : (double)((l->duration_ms + 999) / 1000)));
+             cJSON_CreateNumber(l->releasing ? 1 : (double)((l->o.duration_ms + 999) / 1000)));
     json_set(spec, "renewTime", micro_time(wall_ms));
     if (l->step == LEASE_CREATE || l->releasing || !ours || !json_str(spec, "acquireTime"))
         json_set(spec, "acquireTime", micro_time(wall_ms));
@@ -182,15 +176,7 @@ static void observe(struct lease *l, const cJSON *object, int64_t now_ms)
         l->changed_ms = now_ms;
     l->seen_hash = hash;
     cJSON_Delete(l->seen);
-    l->seen = cJSON_Duplicate(object, true);
-    if (!l->seen)
-        memory_exhausted();
-}
-
-static void forget(struct lease *l)
-{
-    cJSON_Delete(l->seen);
-    l->seen = NULL;
+    l->seen = memory_must(cJSON_Duplicate(object, true));
 }
 
 static bool may_be_taken(const struct lease *l, int64_t now_ms)
@@ -283,7 +269,7 @@ void lease_answer(struct lease *l, const cJSON *object, const struct kube_status
         else
             after_write(l, now_ms);
     } else if (step == LEASE_READ && status->code == 404) {
-        forget(l);
+        cJSON_Delete(TAKE(l->seen));
         if (l->releasing) {
             finish(l);
             return;

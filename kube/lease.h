@@ -6,7 +6,7 @@
  * change of the lease that it saw. The times written in the lease are informational, so clocks may differ and
  * step. Every update carries the resourceVersion that it was decided on. A server's Retry-After is honoured
  * for half the renew deadline at most.
- * Ownership: lease_new copies its strings, lease_answer the object; lease_body's text lives in the arena.
+ * Ownership: borrows the strings of the options; lease_answer copies the object; lease_body's text lives in the arena.
  * Units:     milliseconds of that clock; wall milliseconds only for the times written.
  * Order:     lease_next -> send it -> lease_sent -> lease_answer -> lease_next ...; one request at a time.
  */
@@ -28,9 +28,9 @@ enum {
 
 struct lease_options {
     const char *ns, *name;
-    const char *identity;                             /* of this process; another one after a restart */
-    int64_t duration_ms, renew_deadline_ms, retry_ms; /* 0: the defaults above */
-    uint64_t seed;                                    /* of the jitter between a candidate's reads */
+    const char *identity; /* of this process; another one after a restart */
+    int64_t duration_ms;  /* LEASE_DURATION_MS, or another: the other times are in proportion to it */
+    uint64_t seed;        /* of the jitter between a candidate's reads */
 };
 
 enum lease_step { LEASE_WAIT, LEASE_READ, LEASE_CREATE, LEASE_WRITE };

@@ -2,20 +2,20 @@
 #include "kube/manager.h"
 
 #include "common/memory.h"
+#include "common/random.h"
 #include "kube/elector.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 enum { IDENTITY_BYTES = 96, USER_AGENT_BYTES = 128 };
 
 struct kube_manager {
     struct kube_manager_options o;
-    char user_agent[USER_AGENT_BYTES];
+    char user_agent[USER_AGENT_BYTES], identity[IDENTITY_BYTES]; /* of the lease's holder */
     struct kube_config *config;
     struct kube_loop *loop;
     struct http *http;
@@ -36,15 +36,6 @@ static void report(const struct kube_manager *m, enum kube_manager_news news, co
 {
     if (m->o.report)
         m->o.report(m->o.ctx, news, detail);
-}
-
-uint64_t kube_manager_seed(void)
-{
-    uint64_t seed = 0;
-
-    if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
-        seed = (uint64_t)getpid();
-    return seed;
 }
 
 /* ---- pages */
@@ -159,23 +150,20 @@ const char *kube_manager_namespace(const struct kube_manager *m)
 static struct elector *new_elector(struct kube_manager *m, const struct kube_transport *t)
 {
     char host[64] = "";
-    char identity[IDENTITY_BYTES];
     struct elector_sink sink = {m, on_leads, on_other_leads, on_lease_problem};
 
     if (!m->o.lease)
         return NULL;
     (void)gethostname(host, sizeof(host) - 1);
-    snprintf(identity, sizeof(identity), "%s_%016llx", host, (unsigned long long)kube_manager_seed());
-    return elector_new(m->loop, t,
-                       &(struct lease_options){
-                           .ns = m->o.lease_ns ? m->o.lease_ns : kube_manager_namespace(m),
-                           .name = m->o.lease,
-                           .identity = identity,
-                           .seed = kube_manager_seed(),
-                           .duration_ms = m->o.lease_ms,
-                           .renew_deadline_ms = m->o.lease_ms * LEASE_RENEW_DEADLINE_MS / LEASE_DURATION_MS,
-                           .retry_ms = m->o.lease_ms * LEASE_RETRY_MS / LEASE_DURATION_MS},
-                       &sink);
+    snprintf(m->identity, sizeof(m->identity), "%s_%016llx", host, (unsigned long long)random_seed());
+    return elector_new(
+        m->loop, t,
+        &(struct lease_options){.ns = m->o.lease_ns ? m->o.lease_ns : kube_manager_namespace(m),
+                                .name = m->o.lease,
+                                .identity = m->identity,
+                                .seed = random_seed(),
+                                .duration_ms = m->o.lease_ms ? m->o.lease_ms : LEASE_DURATION_MS},
+        &sink);
 }
 
 /* ---- shutdown, step by step */

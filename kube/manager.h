@@ -41,8 +41,7 @@ struct kube_manager_options {
     const char *version;
     const char *lease; /* name of the Lease; NULL: no election, always lead */
     const char *lease_ns;
-    /* Duration of the lease; the renewal times (lease.h) are in proportion to it. 0: the default. */
-    int64_t lease_ms;
+    int64_t lease_ms;                            /* its duration; 0: LEASE_DURATION_MS */
     const char *metrics_address, *probe_address; /* as in health.h; NULL or "0": none */
     void *ctx;
     void (*report)(void *ctx, enum kube_manager_news news, const char *detail); /* for the log; may be NULL */
@@ -61,7 +60,6 @@ const struct kube_transport *
 kube_manager_transport(const struct kube_manager *m); /* refuses writes while it does not lead: elector.h */
 const char *kube_manager_namespace(const struct kube_manager *m); /* the pod's; outside of one: "default" */
 struct kube_recorder *kube_manager_recorder(const struct kube_manager *m);
-uint64_t kube_manager_seed(void); /* random, for jitter and tables */
 
 /* Call it once, before kube_manager_run. From then on the manager starts and stops the reconciler. */
 void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r);

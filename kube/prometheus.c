@@ -54,68 +54,44 @@ void prometheus_histogram(struct buf *out, const char *name, const char *label, 
     buf_printf(out, NULL, "%s_count%s%s%s %" PRIu64 "\n", name, open, label, close, h->n);
 }
 
-/* ---- one work queue's samples */
-
-struct queue {
-    struct kube_workqueue_stats stats;
-    struct kube_workqueue_unfinished unfinished;
-};
-
-enum kind { KEYS, COUNT, MILLISECONDS, HISTOGRAM };
-
-/* field: its offset in struct queue; its type follows from the kind. */
-static void write_sample(struct buf *out, const char *family, const char *label, enum kind kind,
-                         const void *field)
+/* A family with one sample. labels: as in struct prometheus_family. */
+static void put(struct buf *out, const char *name, const char *labels, const char *type, const char *help,
+                double value)
 {
-    switch (kind) {
-    case KEYS:
-        buf_printf(out, NULL, "%s{%s} %zu\n", family, label, *(const size_t *)field);
-        break;
-    case COUNT:
-        buf_printf(out, NULL, "%s{%s} %" PRIu64 "\n", family, label, *(const uint64_t *)field);
-        break;
-    case MILLISECONDS:
-        buf_printf(out, NULL, "%s{%s} %.3f\n", family, label, seconds(*(const int64_t *)field));
-        break;
-    case HISTOGRAM:
-        prometheus_histogram(out, family, label, field, WORKQUEUE_BOUNDS);
-        break;
-    }
+    prometheus_head(out, name, type, help);
+    buf_printf(out, NULL, "%s%s %.15g\n", name, labels, value);
 }
 
-#define FIELD(f) offsetof(struct queue, f)
+/* ---- the work queue */
 
-static void write_queues(const struct prometheus_sources *s, struct buf *out)
+static void put_durations(struct buf *out, const char *name, const char *label, const char *help,
+                          const struct histogram *h)
 {
-    static const struct {
-        const char *name, *type, *help;
-        enum kind kind;
-        size_t field;
-    } FAMILIES[] = {
-        {"workqueue_depth", "gauge", "Keys that are due.", KEYS, FIELD(stats.depth)},
-        {"workqueue_delayed", "gauge", "Keys that become due later.", KEYS, FIELD(stats.delayed)},
-        {"workqueue_processing", "gauge", "Keys being worked on.", KEYS, FIELD(stats.processing)},
-        {"workqueue_adds_total", "counter", "Keys that became due.", COUNT, FIELD(stats.adds)},
-        {"workqueue_retries_total", "counter", "Keys that come again after a failure.", COUNT,
-         FIELD(stats.retries)},
-        {"workqueue_queue_duration_seconds", "histogram", "How long keys were due before they were taken.",
-         HISTOGRAM, FIELD(stats.queued)},
-        {"workqueue_work_duration_seconds", "histogram", "How long keys were worked on.", HISTOGRAM,
-         FIELD(stats.worked)},
-        {"workqueue_unfinished_work_seconds", "gauge", "Time spent so far on keys being worked on.",
-         MILLISECONDS, FIELD(unfinished.sum_ms)},
-        {"workqueue_longest_running_processor_seconds", "gauge",
-         "How long the oldest of the keys being worked on has been.", MILLISECONDS,
-         FIELD(unfinished.longest_ms)},
-    };
-    const struct queue q = {kube_reconciler_queue(s->reconciler), kube_reconciler_unfinished(s->reconciler)};
-    char label[96];
+    prometheus_head(out, name, "histogram", help);
+    prometheus_histogram(out, name, label, h, WORKQUEUE_BOUNDS);
+}
 
-    snprintf(label, sizeof(label), "name=\"%s\"", kube_reconciler_name(s->reconciler));
-    for (size_t f = 0; f < ARRAY_LEN(FAMILIES); f++) {
-        prometheus_head(out, FAMILIES[f].name, FAMILIES[f].type, FAMILIES[f].help);
-        write_sample(out, FAMILIES[f].name, label, FAMILIES[f].kind, (const char *)&q + FAMILIES[f].field);
-    }
+static void write_queue(const struct kube_reconciler *r, struct buf *out)
+{
+    const struct kube_workqueue_stats q = kube_reconciler_queue(r);
+    const struct kube_workqueue_unfinished u = kube_reconciler_unfinished(r);
+    char label[96], in_braces[100];
+
+    snprintf(label, sizeof(label), "name=\"%s\"", kube_reconciler_name(r));
+    snprintf(in_braces, sizeof(in_braces), "{%s}", label);
+    put(out, "workqueue_depth", in_braces, "gauge", "Keys that are due.", (double)q.depth);
+    put(out, "workqueue_delayed", in_braces, "gauge", "Keys that become due later.", (double)q.delayed);
+    put(out, "workqueue_processing", in_braces, "gauge", "Keys being worked on.", (double)q.processing);
+    put(out, "workqueue_adds_total", in_braces, "counter", "Keys that became due.", (double)q.adds);
+    put(out, "workqueue_retries_total", in_braces, "counter", "Keys that come again after a failure.",
+        (double)q.retries);
+    put_durations(out, "workqueue_queue_duration_seconds", label,
+                  "How long keys were due before they were taken.", &q.queued);
+    put_durations(out, "workqueue_work_duration_seconds", label, "How long keys were worked on.", &q.worked);
+    put(out, "workqueue_unfinished_work_seconds", in_braces, "gauge",
+        "Time spent so far on keys being worked on.", seconds(u.sum_ms));
+    put(out, "workqueue_longest_running_processor_seconds", in_braces, "gauge",
+        "How long the oldest of the keys being worked on has been.", seconds(u.longest_ms));
 }
 
 /* ---- the caches, one per resource */
@@ -154,22 +130,20 @@ static void write_requests(const struct http *http, struct buf *out)
 
 static void write_leader(const struct prometheus_sources *s, struct buf *out)
 {
-    prometheus_head(out, "leader_election_master_status", "gauge", "1 while this process holds the lease.");
-    buf_printf(out, NULL, "leader_election_master_status{name=\"%s\"} %d\n", s->lease, s->leads);
+    char labels[300];
+
+    snprintf(labels, sizeof(labels), "{name=\"%s\"}", s->lease);
+    put(out, "leader_election_master_status", labels, "gauge", "1 while this process holds the lease.",
+        s->leads);
 }
 
 /* 0 without /proc: no real process has 0. */
 static uint64_t resident_bytes(void)
 {
-    unsigned long long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
+    unsigned long long pages;
+    cleanup_fclose FILE *f = fopen("/proc/self/statm", "re");
 
-    if (!f)
-        return 0;
-    if (fscanf(f, "%*u %llu", &pages) != 1)
-        pages = 0;
-    fclose(f);
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return f && fscanf(f, "%*u %llu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 static double cpu_seconds(const struct timeval *t)
@@ -182,16 +156,14 @@ static void write_process(struct buf *out)
     struct rusage used = {0};
 
     getrusage(RUSAGE_SELF, &used);
-    prometheus_head(out, "process_resident_memory_bytes", "gauge", "Resident memory.");
-    buf_printf(out, NULL, "process_resident_memory_bytes %" PRIu64 "\n", resident_bytes());
-    prometheus_head(out, "process_cpu_seconds_total", "counter", "CPU time, user and system.");
-    buf_printf(out, NULL, "process_cpu_seconds_total %.6f\n",
-               cpu_seconds(&used.ru_utime) + cpu_seconds(&used.ru_stime));
+    put(out, "process_resident_memory_bytes", "", "gauge", "Resident memory.", (double)resident_bytes());
+    put(out, "process_cpu_seconds_total", "", "counter", "CPU time, user and system.",
+        cpu_seconds(&used.ru_utime) + cpu_seconds(&used.ru_stime));
 }
 
 void prometheus_write(const struct prometheus_sources *s, struct buf *out)
 {
-    write_queues(s, out);
+    write_queue(s->reconciler, out);
     write_caches(s, out, "reflector_lists_total", "Lists made.", false);
     write_caches(s, out, "reflector_failures_total", "Lists and watches that failed.", true);
     write_requests(s->http, out);

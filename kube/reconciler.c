@@ -19,10 +19,7 @@ struct kube_work {
     struct workqueue_key key; /* borrowed from the queue until workqueue_done */
     void *data;
     void (*free_data)(void *data);
-    void (*answered)(void *ctx, struct kube_work *w, struct kube_reply *reply);
     struct kube_request_run *run;
-    struct kube_loop_task unsent; /* passes `why` to `answered` */
-    struct err why;
 };
 
 struct kube_reconciler {
@@ -189,7 +186,6 @@ static void work_free(struct kube_work *w)
     if (w->next)
         w->next->at = w->at;
     kube_request_cancel(w->run);
-    kube_loop_task_cancel(w->r->loop, &w->unsent);
     if (w->free_data)
         w->free_data(w->data);
     free(w);
@@ -244,15 +240,11 @@ void kube_work_retry(struct kube_work *w, int64_t retry_after_ms)
     end(w);
 }
 
-static void answered_by_rule(void *ctx, struct kube_work *w, struct kube_reply *reply)
+static void send_failed(struct kube_work *w, const struct err *err, int64_t retry_after_ms)
 {
-    if (!reply->err) {
-        kube_work_done(w);
-        return;
-    }
-    if (reply->err->kind != ERR_CONFLICT)
-        w->r->o.problem(ctx, w->key.name, reply->err);
-    kube_work_retry(w, reply->status.retry_after_ms);
+    if (err->kind != ERR_CONFLICT)
+        w->r->o.problem(w->r->o.ctx, w->key.name, err);
+    kube_work_retry(w, retry_after_ms);
 }
 
 static void on_reply(void *ctx, struct kube_reply *reply)
@@ -260,26 +252,19 @@ static void on_reply(void *ctx, struct kube_reply *reply)
     struct kube_work *w = ctx;
 
     w->run = NULL;
-    w->answered(w->r->o.ctx, w, reply);
+    if (reply->err)
+        send_failed(w, reply->err, reply->status.retry_after_ms);
+    else
+        kube_work_done(w);
 }
 
-static void on_unsent(void *ctx)
+void kube_work_send(struct kube_work *w, const struct kube_request *request)
 {
-    struct kube_work *w = ctx;
-    struct kube_reply reply = {.status = {.retry_after_ms = -1}, .err = &w->why};
+    struct err err;
 
-    w->answered(w->r->o.ctx, w, &reply);
-}
-
-void kube_work_send(struct kube_work *w, const struct kube_request *request,
-                    void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply))
-{
-    w->answered = done ? done : answered_by_rule;
-    w->run = kube_request_start(&w->r->transport, request, on_reply, w, &w->why);
-    if (w->run)
-        return;
-    w->unsent = (struct kube_loop_task){.run = on_unsent, .ctx = w};
-    kube_loop_task_add(w->r->loop, &w->unsent);
+    w->run = kube_request_start(&w->r->transport, request, on_reply, w, &err);
+    if (!w->run)
+        send_failed(w, &err, -1);
 }
 
 /* ---- creation, leadership, shutdown */

@@ -92,11 +92,9 @@ void kube_work_retry(
     struct kube_work *w,
     int64_t retry_after_ms); /* failure: queue the key again after its back-off, no sooner than this */
 
-/* Send one request for this key, one at a time. `done` gets the answer, also when the request could not be
- * sent, and continues the work or ends it. NULL: success is kube_work_done, failure is kube_work_retry;
- * failures other than conflicts are passed to `problem`. */
-void kube_work_send(struct kube_work *w, const struct kube_request *request,
-                    void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply));
+/* Send one request, whose answer ends the work: success as kube_work_done, failure as kube_work_retry. Failures
+ * other than conflicts are passed to `problem`. For several requests use client.h. */
+void kube_work_send(struct kube_work *w, const struct kube_request *request);
 
 /* ---- leadership and shutdown */
 

@@ -36,7 +36,7 @@ struct pending {
 struct kube_recorder {
     struct kube_loop *loop;
     struct kube_transport transport;
-    char *component;
+    const char *component;
     struct correlator correlator;
     struct pending *pending;        /* the oldest first */
     struct kube_loop_timer give_up; /* of a flush */
@@ -66,7 +66,7 @@ struct kube_recorder *kube_recorder_new(struct kube_loop *l, const struct kube_t
 
     r->loop = l;
     r->transport = *t;
-    r->component = memory_strdup(component);
+    r->component = component;
     r->give_up = (struct kube_loop_timer){.fire = end_flush, .ctx = r};
     return r;
 }
@@ -93,7 +93,6 @@ void kube_recorder_free(struct kube_recorder *r)
     while (r->pending)
         drop(r, r->pending);
     kube_loop_timer_cancel(r->loop, &r->give_up);
-    free(r->component);
     free(r);
 }
 
@@ -193,9 +192,9 @@ static void put(cJSON *o, const char *const *pairs)
 }
 #define PUT(o, ...) put(o, (const char *const[]){__VA_ARGS__, NULL})
 
-static char *make_event(const struct kube_recorder *r, const struct kube_recorder_object *o, const char *ns,
-                        const char *name, const struct correlator_event *counted, bool warning,
-                        const char *reason, const char *message)
+static char *make_event(const struct kube_recorder *r, const struct kube_recorder_object *o, const char *name,
+                        const struct correlator_event *counted, bool warning, const char *reason,
+                        const char *message)
 {
     cleanup_arena struct arena a = {0};
     cleanup_json cJSON *e = cJSON_CreateObject();
@@ -208,9 +207,9 @@ static char *make_event(const struct kube_recorder *r, const struct kube_recorde
         "message", message, "firstTimestamp", first, "lastTimestamp", last, "reportingComponent",
         r->component, "reportingInstance", r->component);
     cJSON_AddNumberToObject(e, "count", counted->count);
-    PUT(cJSON_AddObjectToObject(e, "metadata"), "name", name, "namespace", ns);
+    PUT(cJSON_AddObjectToObject(e, "metadata"), "name", name, "namespace", o->ns);
     PUT(cJSON_AddObjectToObject(e, "involvedObject"), "apiVersion", o->api_version, "kind", o->kind,
-        "namespace", o->ns, "name", o->name, "uid", o->uid, "resourceVersion", o->resource_version);
+        "namespace", o->ns, "name", o->name, "uid", o->uid);
     PUT(cJSON_AddObjectToObject(e, "source"), "component", r->component, "host", r->component);
     return memory_strdup(json_print(e, &a));
 }
@@ -253,14 +252,13 @@ void kube_recorder_event(struct kube_recorder *r, const struct kube_recorder_obj
                          const char *reason, const char *fmt, ...)
 {
     cleanup_arena struct arena a = {0};
-    const char *ns = object->ns && object->ns[0] ? object->ns : "default";
     char name[NAME_MAX_BYTES];
     va_list ap;
 
     va_start(ap, fmt);
     char *message = arena_vprintf(&a, fmt, ap);
     va_end(ap);
-    const char *who = arena_printf(&a, "%s/%s/%s/%s", object->kind, ns, object->name, object->uid);
+    const char *who = arena_printf(&a, "%s/%s/%s/%s", object->kind, object->ns, object->name, object->uid);
     const char *what = arena_printf(&a, "%s/%s", warning ? "Warning" : "Normal", reason);
     const struct correlator_event *counted = correlator_see(
         &r->correlator, who, what, message, kube_loop_now_ms(r->loop), kube_loop_wall_ms(r->loop));
@@ -270,6 +268,6 @@ void kube_recorder_event(struct kube_recorder *r, const struct kube_recorder_obj
     }
     text_ellipsis(message, MESSAGE_MAX_BYTES, strlen(message));
     snprintf(name, sizeof(name), "%.200s.%llx", object->name, (unsigned long long)counted->id);
-    enqueue(r, ns, name, counted->count > 1,
-            make_event(r, object, ns, name, counted, warning, reason, message));
+    enqueue(r, object->ns, name, counted->count > 1,
+            make_event(r, object, name, counted, warning, reason, message));
 }

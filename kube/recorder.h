@@ -1,7 +1,7 @@
 /* recorder.h - send Kubernetes Events about objects, as `kubectl describe` shows them.
  *
  * It counts repeated Events in one object, and limits the rate of each object: see correlator.h.
- * Ownership: borrows loop and transport; copies its arguments.
+ * Ownership: borrows loop, transport and the name of the component; copies the rest.
  * Errors:    none to the caller: Events are best effort. The recorder tries a request 3 times, then drops the
  *            Event and counts it. At most 512 wait; it drops a new Event when its namespace has as many
  *            waiting as the queue has free slots.
@@ -17,11 +17,9 @@
 
 struct kube_recorder;
 
-/* The object that the Event is about. ns NULL or "": cluster-scoped; the Event goes to namespace
- * "default". */
+/* The object that the Event is about; it has a namespace. */
 struct kube_recorder_object {
     const char *api_version, *kind, *ns, *name, *uid;
-    const char *resource_version; /* may be NULL */
 };
 
 struct kube_recorder_stats {

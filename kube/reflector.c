@@ -30,6 +30,7 @@ struct reflector *reflector_new(struct kube_loop *l, const struct kube_transport
     r->watcher = watcher_new(options, sink);
     r->next = (struct kube_loop_timer){.fire = ask, .ctx = r};
     r->trim = (struct kube_loop_timer){.fire = trim, .ctx = r};
+    kube_loop_timer_set(l, &r->next, kube_loop_now_ms(l));
     return r;
 }
 
@@ -45,11 +46,6 @@ void reflector_free(struct reflector *r)
     free(r);
 }
 
-void reflector_start(struct reflector *r)
-{
-    kube_loop_timer_set(r->loop, &r->next, kube_loop_now_ms(r->loop));
-}
-
 void reflector_relist(struct reflector *r, bool at_once)
 {
     bool cancel = watcher_relist(r->watcher, at_once);
@@ -60,7 +56,7 @@ void reflector_relist(struct reflector *r, bool at_once)
         at_once = true;
     }
     if (at_once)
-        reflector_start(r);
+        kube_loop_timer_set(r->loop, &r->next, kube_loop_now_ms(r->loop));
 }
 
 const char *reflector_version(const struct reflector *r)

@@ -1,8 +1,8 @@
 /* reflector.h - keep a local copy of a collection up to date: list, watch, and list again when the watch
  * cannot be resumed.
  *
- * Ownership: borrows loop and transport; copies its options. Objects given to the sink are borrowed for the
- *            call.
+ * Ownership: borrows loop, transport and the strings of its options. Objects given to the sink are borrowed
+ *            for the call.
  * Units:     monotonic milliseconds.
  * Errors:    none ends it: it passes each failure to sink.problem once, for the log, backs off (backoff.h)
  *            and continues.
@@ -20,9 +20,9 @@
 
 struct reflector;
 
+/* The first list begins in the next turn of the loop. */
 struct reflector *reflector_new(struct kube_loop *l, const struct kube_transport *t,
                                 const struct kube_watcher_options *options, const struct watcher_sink *sink);
-void reflector_start(struct reflector *r);
 void reflector_free(struct reflector *r); /* cancels its request */
 
 /* List again, by a request that is sent from now on: after the list in progress, or after the current

@@ -148,11 +148,9 @@ int kube_request_build(const struct kube_request *r, struct arena *a, struct kub
     return 0;
 }
 
-struct sv kube_delete_options(struct arena *a, const char *uid, const char *resource_version,
-                              const char *propagation, int64_t grace_s)
+struct sv kube_delete_options(struct arena *a, const char *uid, const char *resource_version, bool at_once)
 {
-    cJSON *o = cJSON_CreateObject();
-    struct sv body;
+    cleanup_json cJSON *o = cJSON_CreateObject();
 
     cJSON_AddStringToObject(o, "apiVersion", "v1");
     cJSON_AddStringToObject(o, "kind", "DeleteOptions");
@@ -163,11 +161,8 @@ struct sv kube_delete_options(struct arena *a, const char *uid, const char *reso
         if (resource_version)
             cJSON_AddStringToObject(pre, "resourceVersion", resource_version);
     }
-    if (propagation)
-        cJSON_AddStringToObject(o, "propagationPolicy", propagation);
-    if (grace_s >= 0)
-        cJSON_AddNumberToObject(o, "gracePeriodSeconds", (double)grace_s);
-    body = sv_from(json_print(o, a));
-    cJSON_Delete(o);
-    return body;
+    cJSON_AddStringToObject(o, "propagationPolicy", "Background");
+    if (at_once)
+        cJSON_AddNumberToObject(o, "gracePeriodSeconds", 0);
+    return sv_from(json_print(o, a));
 }

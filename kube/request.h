@@ -66,9 +66,8 @@ struct kube_request {
 int kube_request_build(const struct kube_request *r, struct arena *a, struct kube_http_request *out,
                        struct err *err) MUST_CHECK;
 
-/* A DeleteOptions body. uid, resource_version, propagation ("Foreground", "Background", "Orphan"): NULL if
- * not set; grace_s: negative if not set. */
-struct sv kube_delete_options(struct arena *a, const char *uid, const char *resource_version,
-                              const char *propagation, int64_t grace_s);
+/* A DeleteOptions body, which lets children be deleted in the background. uid and resource_version: NULL if not
+ * set. at_once: without the grace period. */
+struct sv kube_delete_options(struct arena *a, const char *uid, const char *resource_version, bool at_once);
 
 #endif

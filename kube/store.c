@@ -133,14 +133,13 @@ const struct kube_store_entry *kube_store_get(const struct kube_store *s, const 
     return n ? &n->e : NULL;
 }
 
-bool kube_store_remove(struct kube_store *s, const char *ns, const char *name, const char *uid)
+bool kube_store_remove(struct kube_store *s, const char *ns, const char *name)
 {
     struct node *n = find_node(s, ns ? ns : "", name);
 
-    if (!n || (uid && strcmp(n->e.uid, uid) != 0))
-        return false;
-    drop(s, n);
-    return true;
+    if (n)
+        drop(s, n);
+    return n != NULL;
 }
 
 size_t kube_store_count(const struct kube_store *s)

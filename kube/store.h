@@ -38,8 +38,8 @@ const struct kube_store_entry *kube_store_put_view(struct kube_store *s, const s
 
 const struct kube_store_entry *kube_store_get(const struct kube_store *s, const char *ns, const char *name);
 
-/* With uid not NULL it removes only the object with that UID. False: it was not there. */
-bool kube_store_remove(struct kube_store *s, const char *ns, const char *name, const char *uid);
+/* False: it was not there. */
+bool kube_store_remove(struct kube_store *s, const char *ns, const char *name);
 
 size_t kube_store_count(const struct kube_store *s);
 

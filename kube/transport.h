@@ -1,7 +1,7 @@
 /* transport.h - the interface through which requests go to the API server. http.h implements it; tests
  * replace it.
  *
- * Ownership: `start` copies the request and the handler; only the gate and the handler's ctx must live on. A
+ * Ownership: `start` copies the request and the handler; only the gate, the handler's ctx and content_type must live on. A
  *            transfer belongs to the transport; it ends with exactly one `done`, or without one by `cancel` or with
  *            the transport. Bytes given to callbacks are borrowed.
  * Errors:    a request without a complete answer ends with an err: ERR_TIMEOUT, or ERR_TRANSIENT for all else

@@ -27,7 +27,7 @@ enum watch_event_kind {
 struct watch_event {
     enum watch_event_kind kind;
     const cJSON *object;
-    const char *version; /* NULL only for WATCH_ERROR */
+    const char *version; /* may be NULL for WATCH_ERROR */
 };
 
 struct list_meta {
@@ -44,7 +44,8 @@ static int validate_object(const struct kube_resource *r, const cJSON *object, s
     if (kind && strcmp(kind, r->kind) != 0)
         return err_set(err, ERR_INVALID, "expected a %s, got a %.60s", r->kind, kind);
     if (!skim_has_names(object))
-        return err_set(err, ERR_INVALID, "a %s without metadata.name, uid or resourceVersion", r->kind);
+        return err_set(err, ERR_INVALID, "a %s without a readable metadata.name, uid or resourceVersion",
+                       r->kind);
     return 0;
 }
 
@@ -67,46 +68,28 @@ static int read_kind(const char *type, enum watch_event_kind *ret, struct err *e
     return err_set(err, ERR_INVALID, "unknown event type \"%.40s\"", type);
 }
 
-static int validate_event(const struct kube_resource *r, const cJSON *event, struct watch_event *ret,
-                          struct err *err)
-{
-    const char *type = json_str(event, "type");
-    const cJSON *object = json_child(event, "object");
-    const cJSON *meta = json_child(object, "metadata");
-
-    if (!type || !cJSON_IsObject(object))
-        return err_set(err, ERR_INVALID, "expected \"type\" and \"object\"");
-    *ret = (struct watch_event){.object = object};
-    if (read_kind(type, &ret->kind, err) < 0)
-        return -1;
-    if (ret->kind == WATCH_ERROR)
-        return 0;
-    ret->version = json_str(meta, "resourceVersion");
-    if (ret->kind != WATCH_BOOKMARK)
-        return validate_object(r, object, err);
-    if (!ret->version)
-        return err_set(err, ERR_INVALID, "a bookmark without metadata.resourceVersion");
-    return 0;
-}
-
-/* The same for an event that could not be parsed, from its skimmed names; NULL: the event is incomplete. Also
- * -1 for an error, for a bookmark and for an object without readable names: such an event does not show which
- * entry of a cache it makes out of date. */
-static int validate_skimmed_event(const cJSON *event, struct watch_event *ret, struct err *err)
+/* skimmed: the event could not be parsed, and these are its names; NULL: it is incomplete. An error, a bookmark and
+ * an object without readable names are then refused: such an event does not show which entry of a cache it makes
+ * out of date. */
+static int validate_event(const struct kube_resource *r, const cJSON *event, bool skimmed,
+                          struct watch_event *ret, struct err *err)
 {
     const char *type = json_str(event, "type");
     const cJSON *object = json_child(event, "object");
 
     if (!event)
         return err_set(err, ERR_INVALID, "an incomplete event");
-    *ret = (struct watch_event){.object = object};
-    if (read_kind(type ? type : "", &ret->kind, err) < 0)
+    if (!type || !cJSON_IsObject(object))
+        return err_set(err, ERR_INVALID, "expected \"type\" and \"object\"");
+    *ret = (struct watch_event){.object = object, .version = json_meta(object, "resourceVersion")};
+    if (read_kind(type, &ret->kind, err) < 0)
         return -1;
-    if (ret->kind == WATCH_ERROR || ret->kind == WATCH_BOOKMARK)
+    if (ret->kind != WATCH_ERROR && ret->kind != WATCH_BOOKMARK)
+        return validate_object(r, object, err);
+    if (skimmed)
         return err_set(err, ERR_INVALID, "an event of type \"%s\" that cannot be read", type);
-    if (!skim_has_names(object))
-        return err_set(err, ERR_INVALID, "an object whose name, UID or resourceVersion cannot be read");
-    ret->version = json_meta(object, "resourceVersion");
+    if (ret->kind == WATCH_BOOKMARK && !ret->version)
+        return err_set(err, ERR_INVALID, "a bookmark without metadata.resourceVersion");
     return 0;
 }
 
@@ -134,7 +117,6 @@ static int validate_list(const struct kube_resource *r, const cJSON *list, struc
 enum state { LIST, LIST_MORE, WATCH };
 
 struct watcher {
-    struct arena strings;
     struct kube_watcher_options o;
     struct watcher_sink sink;
     struct kube_watcher_stats stats;
@@ -165,9 +147,6 @@ struct watcher *watcher_new(const struct kube_watcher_options *options, const st
     struct watcher *w = memory_must(calloc(1, sizeof(*w)));
 
     w->o = *options;
-    w->o.ns = options->ns ? arena_strdup(&w->strings, options->ns) : NULL;
-    w->o.label_selector = options->label_selector ? arena_strdup(&w->strings, options->label_selector) : NULL;
-    w->o.field_selector = options->field_selector ? arena_strdup(&w->strings, options->field_selector) : NULL;
     w->sink = *sink;
     w->backoff.random = options->seed;
     items_init(&w->items, WATCHER_OBJECT_MAX_BYTES);
@@ -183,16 +162,13 @@ void watcher_free(struct watcher *w)
     gather_release(&w->line);
     free(w->resource_version);
     free(w->continue_token);
-    arena_release(&w->strings);
     free(w);
 }
 
 static void set_text(char **to, const char *text)
 {
     free(*to);
-    *to = text ? strdup(text) : NULL;
-    if (text && !*to)
-        memory_exhausted();
+    *to = memory_strdup(text);
 }
 
 int watcher_request(struct watcher *w, struct arena *a, struct kube_http_request *out, struct err *err)
@@ -256,10 +232,7 @@ void watcher_begin(struct watcher *w, int64_t now_ms)
     w->stream_status = (struct kube_status){.retry_after_ms = -1};
     items_reset(&w->items);
     gather_reset(&w->line);
-    if (w->state == WATCH)
-        w->stats.watches++;
-    else if (w->state != LIST_MORE)
-        w->stats.lists++;
+    w->stats.lists += w->state == LIST;
     w->listing = w->state != WATCH;
 }
 
@@ -315,8 +288,6 @@ static int on_item(void *ctx, struct sv text, struct skim *over, struct err *err
     if (object ? validate_object(&w->o.resource, object, err) < 0 : !names || !is_object_bad(w, err))
         return err_wrap(err, "list");
     begin_replace(w);
-    w->stats.events++;
-    w->stats.unreadable += !object;
     if (object)
         w->sink.upsert(w->sink.ctx, object);
     else
@@ -358,8 +329,6 @@ static int on_event(struct watcher *w, const struct watch_event *e, const struct
     }
     if (e->kind == WATCH_BOOKMARK)
         return 0;
-    w->stats.events++;
-    w->stats.unreadable += unreadable != NULL;
     if (e->kind == WATCH_REMOVED)
         w->sink.removed(w->sink.ctx, e->object);
     else if (unreadable)
@@ -375,7 +344,7 @@ static int on_unreadable_event(struct watcher *w, const cJSON *names, struct err
     struct err unreadable = *err;
     struct watch_event e;
 
-    if (validate_skimmed_event(names, &e, err) < 0 || !is_object_bad(w, &unreadable))
+    if (validate_event(&w->o.resource, names, true, &e, err) < 0 || !is_object_bad(w, &unreadable))
         return -1;
     return on_event(w, &e, &unreadable, err);
 }
@@ -387,7 +356,7 @@ static int on_line(void *ctx, struct sv line, struct skim *over, struct err *err
     cleanup_json cJSON *names = NULL;
     cleanup_json cJSON *json = read_text(w, line, over, &names, err);
 
-    if (json ? validate_event(&w->o.resource, json, &e, err) < 0 || on_event(w, &e, NULL, err) < 0
+    if (json ? validate_event(&w->o.resource, json, false, &e, err) < 0 || on_event(w, &e, NULL, err) < 0
              : on_unreadable_event(w, names, err) < 0)
         return err_wrap(err, "watch event");
     return 0;

@@ -17,7 +17,7 @@
  *            object is complete, also its tree, at most 18 MiB + 1.1 * 3 MiB (json.h). That is 25 MiB in all;
  *            only the 3 MiB outlast the call, and those only while an object arrives. Watchers on one thread
  *            parse one object at a time: 4 of them need 4 * 3 + 22 = 34 MiB.
- * Ownership: copies its options; objects given to the sink are borrowed for the call.
+ * Ownership: borrows the strings of its options; objects given to the sink are borrowed for the call.
  * Units:     milliseconds of one monotonic clock.
  * Order:     watcher_begin, watcher_request, any number of watcher_feed, watcher_end, and so on. The sink's
  *            order is that of reflector.h.
@@ -38,8 +38,6 @@ enum {
      * tenth of that. */
     WATCHER_OBJECT_MAX_BYTES = KUBE_OBJECT_MAX_BYTES,
     WATCHER_IDLE_MS = 150000, /* two and a half intervals between bookmarks */
-    WATCHER_BACKOFF_MIN_MS = BACKOFF_MIN_MS,
-    WATCHER_BACKOFF_MAX_MS = BACKOFF_MAX_MS,
     WATCHER_QUIET_MS = BACKOFF_QUIET_MS,
     WATCHER_SHORT_MS = 1000, /* a shorter watch without an event counts as a failure */
     /* A watch that was lost for this long is not resumed: etcd may have been restored from a backup
@@ -71,15 +69,13 @@ struct kube_watcher_options {
 };
 
 struct kube_watcher_stats {
-    uint64_t lists;   /* begun */
-    uint64_t syncs;   /* lists completed */
-    uint64_t listed;  /* the number (1 = the first list begun) of the last one completed */
-    uint64_t watches; /* requested */
-    uint64_t events, failures;
-    uint64_t unreadable; /* events and items that could not be read */
-    uint64_t bytes;      /* of JSON, over all events and items */
-    int64_t listed_ms;   /* when list number `listed` was complete */
-    bool synced;         /* a list was completed at least once */
+    uint64_t lists;  /* begun */
+    uint64_t syncs;  /* lists completed */
+    uint64_t listed; /* the number (1 = the first list begun) of the last one completed */
+    uint64_t failures;
+    uint64_t bytes;    /* of JSON, over all events and items */
+    int64_t listed_ms; /* when list number `listed` was complete */
+    bool synced;       /* a list was completed at least once */
 };
 
 struct watcher *watcher_new(const struct kube_watcher_options *options, const struct watcher_sink *sink);

@@ -121,7 +121,7 @@ static struct kube_request request_of(const struct step *s, const struct action 
     if (act->kind == ACTION_CREATE && act->child == CHILD_POD)
         r.field_validation = "Strict"; /* refuse fields of the template that the server does not know */
     if (act->kind == ACTION_DELETE)
-        r.body = kube_delete_options(s->as->arena, act->uid, act->version, "Background", act->force ? 0 : -1);
+        r.body = kube_delete_options(s->as->arena, act->uid, act->version, act->force);
     return r;
 }
 

@@ -101,7 +101,7 @@ static struct jobmemory *memory_of(const struct controller *c, const char *uid)
 
 static void forget(const struct controller *c, const char *uid)
 {
-    kube_store_remove(c->term->memories, "", uid, NULL);
+    kube_store_remove(c->term->memories, "", uid);
     poller_forget(c->term->poller, uid);
 }
 

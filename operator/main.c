@@ -1,6 +1,7 @@
 /* main.c - ptj-operator: read the options, open the log, run the controller under a manager. */
 #include "common/hash.h"
 #include "common/json.h"
+#include "common/random.h"
 #include "kube/manager.h"
 #include "operator/metrics.h"
 #include "operator/options.h"
@@ -58,7 +59,7 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
     if (!m)
         return -1;
     options->guards.operator_ns = kube_manager_namespace(m);
-    options->seed = kube_manager_seed();
+    options->seed = random_seed();
     cleanup_controller struct controller *c = controller_new(kube_manager_loop(m), kube_manager_transport(m),
                                                              kube_manager_recorder(m), &p->log, options);
     p->manager = m;
@@ -74,7 +75,7 @@ int main(int argc, char **argv)
     struct err err;
 
     json_memory_must();
-    hash_seed((uint64_t[]){kube_manager_seed(), kube_manager_seed()});
+    hash_seed((uint64_t[]){random_seed(), random_seed()});
     if (options_parse(&p.options, argc, argv, &err) < 0) {
         fprintf(stderr, "ptj-operator: %s\n", err.msg);
         return 2;

@@ -230,7 +230,7 @@ void poller_follow(struct poller *p, const struct plan_input *in)
 
 void poller_forget(struct poller *p, const char *job_uid)
 {
-    if (kube_store_remove(p->jobs, "", job_uid, NULL)) /* its slot may be free for another job */
+    if (kube_store_remove(p->jobs, "", job_uid)) /* its slot may be free for another job */
         kube_loop_timer_set(p->loop, &p->timer, kube_loop_now_ms(p->loop));
 }
 

@@ -16,10 +16,9 @@ PROGRAMS = {
     "cli": ("cli/",),
     "common": ("common/", "host/"),
 }
-# Benches measure and are no part of a program. The others work on a GPU: their tests have one, or an emulation that is
-# built WITH_CUDA, and the figures are to be the same without.
+# These files work on a GPU: their tests have one, or an emulation that is built WITH_CUDA, and the figures are to be the
+# same without.
 NOT_COUNTED = (
-    "kernels/bench/",
     "kernels/cuda/",
     "trainer/gpu/facts",
     "trainer/gpu/plugin",

@@ -333,7 +333,7 @@ static int undo(struct session *session, const struct submission *s, const char 
                                    .resource = &SESSION_JOBS,
                                    .ns = session->ns,
                                    .name = s->name,
-                                   .body = kube_delete_options(&a, uid, NULL, "Background", -1)};
+                                   .body = kube_delete_options(&a, uid, NULL, false)};
     struct err why;
 
     if (session_call(session, &r, NULL, &why) < 0)

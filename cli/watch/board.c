@@ -48,7 +48,7 @@ struct board_job *board_find(const struct board *b, const char *ns, const char *
 void board_remove(struct board *b, const char *ns, const char *name)
 {
     if (ns && name)
-        kube_store_remove(b->jobs, ns, name, NULL);
+        kube_store_remove(b->jobs, ns, name);
 }
 
 static int64_t instant(const cJSON *node, const char *key)

@@ -6,6 +6,7 @@
  * A template for your own: caches of the objects you read, a queue of keys, one function that compares the actual
  * state with the desired state and sends one request.
  */
+#include "common/random.h"
 #include "kube/manager.h"
 #include "kube/reconciler.h"
 
@@ -65,8 +66,7 @@ static void reconcile(void *ctx, struct kube_work *w)
                                           .resource = &KUBE_CONFIGMAPS,
                                           .ns = ns,
                                           .name = have ? "pod-count" : NULL,
-                                          .body = sv_from(body)},
-                   NULL); /* success ends the work; a failure queues the key again, later */
+                                          .body = sv_from(body)}); /* a failure queues the key again, later */
 }
 
 static struct kube_reconciler *podcount_new(struct kube_loop *loop, const struct kube_transport *transport,
@@ -78,7 +78,7 @@ static struct kube_reconciler *podcount_new(struct kube_loop *loop, const struct
     struct kube_reconciler_source counts = {
         .watch = {.resource = KUBE_CONFIGMAPS, .ns = ns}, .decode = count_decode, .free_value = free};
 
-    options.seed = kube_manager_seed();
+    options.seed = random_seed();
     counts.watch.field_selector = "metadata.name=pod-count";
     struct kube_reconciler *r = kube_reconciler_new(loop, transport, &options);
     app->pods = kube_reconciler_watch(r, &pods);

@@ -42,7 +42,8 @@ static void write_one(const struct lease *l, int64_t now_ms)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct lease_options options = {.ns = "ns", .name = "op", .identity = "us", .seed = 7};
+    struct lease_options options = {
+        .ns = "ns", .name = "op", .identity = "us", .duration_ms = LEASE_DURATION_MS, .seed = 7};
     struct kube_status status;
     int64_t now_ms = 1000;
 

@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (n > 0 && code)
             code = 200;
         int64_t wait = end(w, now, code, useless);
-        MUST(wait >= 0 && wait <= 2 * WATCHER_BACKOFF_MAX_MS);
+        MUST(wait >= 0 && wait <= 2 * BACKOFF_MAX_MS);
         now += wait + 1;
         at += 2;
     }

@@ -125,8 +125,7 @@ enum { ISA_COLS = 16 };
     /* x = e^(x - most); returns most, the largest of the row. */                                            \
     X(float, exp_row, (float *x, int n, double *ret_sum))                                                    \
     X(void, scale_row, (float *x, float scale, size_t n))                                                    \
-    X(double, square_sum, (const float *x, size_t n))                                                        \
-    X(double, peak, (int64_t rounds, float *sink)) /* for the benchmark: returns the operations done */
+    X(double, square_sum, (const float *x, size_t n))
 
 struct isa_ops {
     const char *name;

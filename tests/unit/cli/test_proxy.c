@@ -209,16 +209,16 @@ static void test_it_asks(void **state)
 
 static int64_t limits_ms[2]; /* of the request that was sent last: whole, and without a byte */
 
-int __real_endpoint_setup(const struct endpoint *e, const struct kube_http_request *r, CURL *easy,
-                          struct err *err);
-int __wrap_endpoint_setup(const struct endpoint *e, const struct kube_http_request *r, CURL *easy,
-                          struct err *err);
-int __wrap_endpoint_setup(const struct endpoint *e, const struct kube_http_request *r, CURL *easy,
-                          struct err *err)
+int __real_endpoint_setup(const struct kube_config *c, const char *agent, const struct kube_http_request *r,
+                          CURL *easy, struct err *err);
+int __wrap_endpoint_setup(const struct kube_config *c, const char *agent, const struct kube_http_request *r,
+                          CURL *easy, struct err *err);
+int __wrap_endpoint_setup(const struct kube_config *c, const char *agent, const struct kube_http_request *r,
+                          CURL *easy, struct err *err)
 {
     limits_ms[0] = r->timeout_ms;
     limits_ms[1] = r->idle_timeout_ms;
-    return __real_endpoint_setup(e, r, easy, err);
+    return __real_endpoint_setup(c, agent, r, easy, err);
 }
 
 static void expect_limit(struct ptj *p, bool on_terminal, int64_t first_ms)

@@ -1,5 +1,7 @@
 /* test_log.c - a line is one valid JSON object whatever its input, and never longer than the limit. */
 #include "common/log.h"
+
+#include "common/cleanup.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -36,7 +38,7 @@ static void test_line(void **state)
     (void)state;
     logged(LOG_WARN, "restarting", fields, out, sizeof(out));
     assert_string_equal(out, "{\"ts\":\"1970-01-01T00:00:01.000Z\",\"level\":\"warn\",\"msg\":\"restarting\","
-                             "\"job\":\"ns/a\",\"why\":\"a \\\"b\\\"\\n\\u0001\"}\n");
+                             "\"job\":\"ns/a\",\"why\":\"a \\\"b\\\"\\u000a\\u0001\"}\n");
 }
 
 static void test_level_filters(void **state)
@@ -97,12 +99,56 @@ static void test_long_input_is_cut(void **state)
     }
 }
 
+/* The begin of a value says more than none: of an error, of a message. */
+static void test_a_cut_value_keeps_its_begin(void **state)
+{
+    static const struct {
+        const char *text, *written; /* of one character */
+        size_t bytes;
+    } rows[] = {
+        {"x", "x", 1}, {"\"", "\\\"", 2}, {"\x01", "\\u0001", 6}, {"\xe2\x82\xac", "\xe2\x82\xac", 3}};
+    char out[2 * LOG_LINE_BYTES];
+    char big[4 * LOG_LINE_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        big[0] = '\0';
+        for (size_t k = 0; k <= LOG_LINE_BYTES / rows[i].bytes; k++)
+            strcat(big, rows[i].text);
+        for (int of_msg = 0; of_msg < 2; of_msg++) {
+            const size_t n = logged(LOG_INFO, of_msg ? big : "m",
+                                    (const char *[]){"job", "a/b", "error", big, "kind", "transient", NULL},
+                                    out, sizeof(out));
+            assert_valid(n, out);
+            assert_true(n > LOG_LINE_BYTES - 32);
+            assert_non_null(strstr(out, "\"truncated\":true}\n"));
+            const char *value = strstr(out, of_msg ? "\"msg\":\"" : "\"error\":\"");
+            assert_non_null(value);
+            value += of_msg ? strlen("\"msg\":\"") : strlen("\"error\":\"");
+            for (; *value != '"'; value += strlen(rows[i].written))
+                assert_memory_equal(value, rows[i].written, strlen(rows[i].written));
+        }
+    }
+}
+
+/* A proxy answers in any encoding, and a message that is cut may end inside a character. */
+static void test_what_is_not_utf8_is_repaired(void **state)
+{
+    char out[LOG_LINE_BYTES + 1];
+
+    (void)state;
+    logged(LOG_WARN, "caf\xe9", (const char *[]){"error", "\xff \xe2\x82", NULL}, out, sizeof(out));
+    assert_non_null(strstr(out, "\"msg\":\"caf?\",\"error\":\"? ??\"}"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line),
         cmocka_unit_test(test_level_filters),
         cmocka_unit_test(test_long_input_is_cut),
+        cmocka_unit_test(test_a_cut_value_keeps_its_begin),
+        cmocka_unit_test(test_what_is_not_utf8_is_repaired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

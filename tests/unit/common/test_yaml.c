@@ -304,14 +304,16 @@ static void types_scalars_as_kubectl_does(void **state)
     struct err err;
     cleanup_buf struct buf out = BUF_INIT(1 << 10);
 
-    assert_int_equal(
-        parse("[0644, 0o17, 0, 08, 0x1f, 1e3, yes, Off, TRUE, tRUE, 'no', null, ~, y, 0.5, 1.2.3]", &a, &tree,
-              &err),
-        0);
+    assert_int_equal(parse("[0644, 0o17, 0, 08, 0x1f, 1e3, yes, Off, TRUE, tRUE, 'no', null, ~, Null, NULL, "
+                           "nULL, y, 0.5, 1.2.3]",
+                           &a, &tree, &err),
+                     0);
     cleanup_json cJSON *json = yaml_json(tree);
     assert_int_equal(json_write(json, &out, &err), 0);
-    assert_string_equal(buf_str(&out), "[420,15,0,8,\"0x1f\",1000,true,false,true,\"tRUE\",\"no\",null,null,"
-                                       "\"y\",0.5,\"1.2.3\"]");
+    assert_string_equal(
+        buf_str(&out),
+        "[420,15,0,8,\"0x1f\",1000,true,false,true,\"tRUE\",\"no\",null,null,null,null,\"nULL\","
+        "\"y\",0.5,\"1.2.3\"]");
 }
 
 int main(void)

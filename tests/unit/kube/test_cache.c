@@ -210,7 +210,7 @@ static void test_an_event_without_names(void **ctx)
     assert_true(fake_remove(r->server, POD "a"));
     rig_until(r->loop, has_problem, &w);
     assert_string_equal(w.problem,
-                        "watch event: an object whose name, UID or resourceVersion cannot be read");
+                        "watch event: a Pod without a readable metadata.name, uid or resourceVersion");
     assert_false(kube_cache_shows(c, "9998", kube_cache_lists(c)));
     expect(r, &w, "-a /a:- ");
     assert_int_equal(w.synced, 2);

@@ -54,10 +54,10 @@ static void test_create_get_patch_delete(void **ctx)
                                 .resource = &KUBE_PODS,
                                 .ns = "ns",
                                 .name = "a",
-                                .body = kube_delete_options(&a, "another-uid", NULL, NULL, -1)};
+                                .body = kube_delete_options(&a, "another-uid", NULL, false)};
     rig_call(r, &drop, &reply);
     assert_int_equal(reply.err.kind, ERR_CONFLICT);
-    drop.body = kube_delete_options(&a, uid, NULL, NULL, -1);
+    drop.body = kube_delete_options(&a, uid, NULL, false);
     rig_call(r, &drop, &reply);
     assert_int_equal(reply.err.kind, ERR_NONE);
     rig_reply_release(&reply);

@@ -67,7 +67,8 @@ static void on_problem(void *ctx, const struct err *err)
 static void node_start(struct node *n, struct world *w, const char *identity)
 {
     struct err err;
-    struct lease_options options = {.ns = "ns", .name = "op", .identity = identity, .seed = 3};
+    struct lease_options options = {
+        .ns = "ns", .name = "op", .identity = identity, .duration_ms = LEASE_DURATION_MS, .seed = 3};
     struct elector_sink sink = {n, on_changed, on_waiting, on_problem};
 
     *n = (struct node){0};

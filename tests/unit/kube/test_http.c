@@ -413,13 +413,27 @@ static void test_servers_that_cannot_be(void **ctx)
         cleanup_kube_config struct kube_config c;
         struct err err;
         rig_config(&c, url);
-        if (http_new(r->loop, &c, NULL, &err))
+        if (http_new(r->loop, &c, "test", &err))
             fail_msg("accepted %s", url);
         assert_int_equal(err.kind, ERR_INVALID);
         if (!strstr(err.msg, strncmp(url, "http:", 5) == 0 ? "plain http is allowed only to this machine"
                                                            : "127.0.0.1:PORT or unix:SOCKET"))
             fail_msg("%s", err.msg);
     }
+}
+
+/* The address stands in the log. */
+static void test_a_password_in_the_address_is_refused(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_kube_config struct kube_config c;
+    struct err err;
+
+    rig_config(&c, "https://user:hunter2@127.0.0.1");
+    assert_null(http_new(r->loop, &c, "test", &err));
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_non_null(strstr(err.msg, "token"));
+    assert_null(strstr(err.msg, "hunter2"));
 }
 
 int main(void)
@@ -440,6 +454,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_later_goes_behind, rig_setup_slow, rig_teardown),
         T(test_no_proxy_of_the_environment),
         T(test_servers_that_cannot_be),
+        T(test_a_password_in_the_address_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

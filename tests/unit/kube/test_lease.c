@@ -69,7 +69,8 @@ static void settle(struct lease *l, struct server *s, int64_t now)
 
 static struct lease *candidate(const char *identity)
 {
-    return lease_new(&(struct lease_options){.ns = "ns", .name = "op", .identity = identity, .seed = 7});
+    return lease_new(&(struct lease_options){
+        .ns = "ns", .name = "op", .identity = identity, .duration_ms = LEASE_DURATION_MS, .seed = 7});
 }
 
 /* A server and two who may lead. */

@@ -56,12 +56,10 @@ static void reconcile(void *ctx, struct kube_work *w)
         kube_work_done(w);
         return;
     }
-    kube_work_send(w,
-                   &(struct kube_request){.verb = KUBE_CREATE,
-                                          .resource = &KUBE_CONFIGMAPS,
-                                          .ns = ns,
-                                          .body = sv_from("{\"metadata\":{\"name\":\"c\"}}")},
-                   NULL);
+    kube_work_send(w, &(struct kube_request){.verb = KUBE_CREATE,
+                                             .resource = &KUBE_CONFIGMAPS,
+                                             .ns = ns,
+                                             .body = sv_from("{\"metadata\":{\"name\":\"c\"}}")});
 }
 
 static int setup(void **ctx)
@@ -197,7 +195,7 @@ static void test_every_fault_is_retried(void **ctx)
 static void send_nonsense(struct lab *l, struct kube_work *w)
 {
     (void)l;
-    kube_work_send(w, &(struct kube_request){.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "one"}, NULL);
+    kube_work_send(w, &(struct kube_request){.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "one"});
 }
 
 static void test_unsendable(void **ctx)

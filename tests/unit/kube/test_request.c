@@ -131,10 +131,11 @@ static void test_delete_options(void **ctx)
     cleanup_arena struct arena a = {0};
 
     (void)ctx;
-    assert_string_equal(kube_delete_options(&a, NULL, NULL, NULL, -1).p,
-                        "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"}");
     assert_string_equal(
-        kube_delete_options(&a, "u-1", "77", "Background", 0).p,
+        kube_delete_options(&a, NULL, NULL, false).p,
+        "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"propagationPolicy\":\"Background\"}");
+    assert_string_equal(
+        kube_delete_options(&a, "u-1", "77", true).p,
         "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":\"u-1\","
         "\"resourceVersion\":\"77\"},\"propagationPolicy\":\"Background\",\"gracePeriodSeconds\":0}");
 }

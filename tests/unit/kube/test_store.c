@@ -45,7 +45,7 @@ static void test_put_get_remove(void **ctx)
     assert_null(kube_store_get(s, "a", "x"));
     assert_null(kube_store_group(s, "g"));
     assert_null(kube_store_first(s));
-    assert_false(kube_store_remove(s, "a", "x", NULL));
+    assert_false(kube_store_remove(s, "a", "x"));
     kube_store_put(s, "a", "x", "u1", "g", strdup("one"));
     kube_store_put(s, "b", "x", "u2", "g", strdup("two"));
     kube_store_put(s, NULL, "x", NULL, NULL, strdup("three"));
@@ -61,8 +61,7 @@ static void test_put_get_remove(void **ctx)
     assert_int_equal(kube_store_count(s), 3);
     assert_int_equal(group_size(s, "g"), 1);
     assert_int_equal(group_size(s, "h"), 1);
-    assert_false(kube_store_remove(s, "a", "x", "u1"));
-    assert_true(kube_store_remove(s, "a", "x", "u9"));
+    assert_true(kube_store_remove(s, "a", "x"));
     assert_int_equal(group_size(s, "h"), 0);
     assert_int_equal(freed, 2);
     kube_store_free(s);
@@ -140,7 +139,7 @@ static void test_random_against_a_model(void **ctx)
             in_group[g]++;
             n += had ? 0 : 1;
         } else {
-            assert_int_equal(kube_store_remove(s, "ns", name, NULL), had);
+            assert_int_equal(kube_store_remove(s, "ns", name), had);
             group_of[k] = -1;
             n -= had ? 1 : 0;
         }
@@ -188,7 +187,7 @@ static void test_views(void **ctx)
     assert_null(kube_store_group(s, "g"));
     assert_ptr_equal(kube_store_get(s, "n", "x")->uid, second.uid);
     assert_int_equal(kube_store_count(s), 1);
-    assert_true(kube_store_remove(s, second.ns, second.name, second.uid));
+    assert_true(kube_store_remove(s, second.ns, second.name));
     assert_int_equal(freed, 2);
     kube_store_free(s);
 }

@@ -66,7 +66,7 @@ static struct result get(int port, struct given g)
         renew(g.renewed);
     c.read_ms = INT64_MAX / 2; /* not yet time to look again */
     cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
-    cleanup_http struct http *h = http_new(l, &c, NULL, &err);
+    cleanup_http struct http *h = http_new(l, &c, "test", &err);
     struct kube_transport t = http_transport(h);
     struct kube_http_request req = {.method = "GET", .path = "/", .timeout_ms = 600000};
     assert_non_null(

@@ -58,7 +58,7 @@ static const struct shape SHAPES[] = {
 };
 
 #define INNER "'namespace':'ns','name':'x','resourceVersion':'77','uid':'u-x'"
-#define NAMELESS "an object whose name, UID or resourceVersion cannot be read"
+#define NAMELESS "a Pod without a readable metadata.name, uid or resourceVersion"
 #define ELSE "'metadata':{'name':'no','uid':'no','resourceVersion':'1'}"
 
 static void put(struct buf *out, const char *text, size_t len)
@@ -203,7 +203,7 @@ static void test_not_an_event(void **ctx)
         {"{'type':'ERROR','object':{'kind':'Status','a':@70([)@70(])}}\n",
          "of type \"ERROR\" that cannot be read"},
         {"{'type':'RENAMED','object':{@M,'a':@70([)@70(])}}\n", "unknown event type \"RENAMED\""},
-        {"{'object':{@M,'a':@70([)@70(])}}\n", "unknown event type \"\""},
+        {"{'object':{@M,'a':@70([)@70(])}}\n", "expected \"type\" and \"object\""},
         {"{'type':'ADDED','object':{@M,'a':@70([)@69(])}}\n", "an incomplete event"},
         {"{'type':'ADDED','object':{@M,'a':@70([)@70(])}}}\n", "an incomplete event"},
         {"{'type':'ADDED','object':{@M,'a':@70([)@70(])}\n", "an incomplete event"},

@@ -81,17 +81,18 @@ static void reach_server(struct lab *l, struct lab_operator *o)
 
 static void elect(struct lab *l, struct lab_operator *o)
 {
-    char identity[16];
     struct elector_sink sink = {.ctx = o, .changed = on_leads};
 
     if (l->n_operators < 2)
         return;
-    snprintf(identity, sizeof(identity), "operator-%d", l->started);
-    o->elector =
-        elector_new(o->loop, &o->transport,
-                    &(struct lease_options){
-                        .ns = "ns", .name = "operator", .identity = identity, .seed = (uint64_t)l->started},
-                    &sink);
+    snprintf(o->identity, sizeof(o->identity), "operator-%d", l->started);
+    o->elector = elector_new(o->loop, &o->transport,
+                             &(struct lease_options){.ns = "ns",
+                                                     .name = "operator",
+                                                     .identity = o->identity,
+                                                     .duration_ms = LEASE_DURATION_MS,
+                                                     .seed = (uint64_t)l->started},
+                             &sink);
     o->transport = elector_transport(o->elector);
 }
 

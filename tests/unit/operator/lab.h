@@ -58,6 +58,7 @@ struct lab_operator {
     struct fake_direct *direct;
     struct kube_transport transport;
     struct elector *elector;
+    char identity[16];
     struct kube_recorder *recorder;
     struct controller *controller;
 };

@@ -1,6 +1,7 @@
 /* onednn.c - a layer by oneDNN at its best: it chooses every layout itself, and what that costs at the borders to other
  * layers, and for weights that change with each step, is not timed. */
-#include "kernels/bench/peers/peers.h"
+
+#include "peers.h"
 
 #include <dnnl.h>
 #include <stdlib.h>

@@ -1,11 +1,13 @@
-/* main.c - kernels-peers [batch]: the presets' layers by our kernels, by oneDNN and by OpenBLAS, one thread each.
+/* main.c - kernels-bench [batch]: the presets' layers by our kernels and, with TK_BENCH_PEERS, by oneDNN and OpenBLAS, one
+ * thread each. TK_ISA chooses the instruction set of ours.
  *
  * Rounds of all peers in turn; what is shown is the median over the rounds of the processor time of a call. Every
  * peer's numbers are compared with ours first: a fast wrong answer ends the benchmark with 1.
  */
+#include "peers.h"
+
 #include "common/cleanup.h"
 #include "common/sv.h"
-#include "kernels/bench/peers/peers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,11 +15,18 @@
 #include <string.h>
 #include <time.h>
 
-enum { ROUNDS = 41, PEERS = 3, PASSES = 2, BATCH_MAX = 4096 };
+enum { ROUNDS = 41, PASSES = 2, BATCH_MAX = 4096 };
 static const double ROUND_S = 1e-3; /* a peer's turn */
 static const double ERROR_MAX = 1e-4;
 
-static const struct bench_peer *const peers[PEERS] = {&bench_ours, &bench_onednn, &bench_openblas};
+static const struct bench_peer *const peers[] = {
+    &bench_ours,
+#ifdef TK_BENCH_PEERS
+    &bench_onednn,
+    &bench_openblas,
+#endif
+};
+enum { PEERS = ARRAY_LEN(peers) };
 
 #define LINEAR(preset, name, in, out, relu, first)                                                           \
     {                                                                                                        \
@@ -189,8 +198,10 @@ static int run(struct race *r, struct err *err)
 
 static void show(const char *preset, const char *name, const char *pass, const double us[PEERS])
 {
-    printf("| %s | %s | %s | %.1f | %.1f (%.2f) | %.1f (%.2f) |\n", preset, name, pass, us[0], us[1],
-           us[0] / us[1], us[2], us[0] / us[2]);
+    printf("| %s | %s | %s | %.1f |", preset, name, pass, us[0]);
+    for (int p = 1; p < PEERS; p++)
+        printf(" %.1f (%.2f) |", us[p], us[0] / us[p]);
+    putchar('\n');
 }
 
 static int run_all(int batch, struct err *err)
@@ -198,8 +209,13 @@ static int run_all(int batch, struct err *err)
     double sum[PEERS] = {0};
 
     printf("Microseconds of a call, one thread, batch %d; in brackets ours over theirs\n\n", batch);
-    printf(
-        "| Preset | Layer | Pass | Ours | oneDNN | OpenBLAS, products alone |\n|---|---|---|---|---|---|\n");
+    printf("| Preset | Layer | Pass |");
+    for (int p = 0; p < PEERS; p++)
+        printf(" %s |", peers[p]->name);
+    printf("\n|---|---|---|");
+    for (int p = 0; p < PEERS; p++)
+        printf("---|");
+    putchar('\n');
     for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
         struct bench_layer l = layers[i];
         struct race r = {.l = &l};
@@ -219,7 +235,9 @@ static int run_all(int batch, struct err *err)
         show(l.preset, "all", "both", sum);
         memset(sum, 0, sizeof(sum));
     }
+#ifdef TK_BENCH_PEERS
     printf("\nOpenBLAS's kernels: %s (OPENBLAS_CORETYPE chooses others)\n", bench_openblas_core());
+#endif
     return 0;
 }
 
@@ -230,16 +248,16 @@ int main(int argc, char **argv)
     const char *threads = getenv("OMP_NUM_THREADS");
 
     if (argc > 1 && !sv_i64(sv_from(argv[1]), 1, BATCH_MAX, &batch)) {
-        fprintf(stderr, "kernels-peers: batch is \"%s\", expected 1..%d\n", argv[1], BATCH_MAX);
+        fprintf(stderr, "kernels-bench: batch is \"%s\", expected 1..%d\n", argv[1], BATCH_MAX);
         return 2;
     }
-    if (!threads || strcmp(threads, "1") != 0) {
-        fprintf(stderr, "kernels-peers: OMP_NUM_THREADS is \"%s\", expected 1: oneDNN would use all CPUs\n",
+    if (PEERS > 1 && (!threads || strcmp(threads, "1") != 0)) {
+        fprintf(stderr, "kernels-bench: OMP_NUM_THREADS is \"%s\", expected 1: oneDNN would use all CPUs\n",
                 threads ? threads : "");
         return 2;
     }
     if (run_all((int)batch, &err) == 0)
         return 0;
-    fprintf(stderr, "kernels-peers: %s\n", err.msg);
+    fprintf(stderr, "kernels-bench: %s\n", err.msg);
     return 1;
 }

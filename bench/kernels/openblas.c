@@ -1,6 +1,7 @@
 /* openblas.c - the matrix products of a layer alone, by OpenBLAS: no bias, no ReLU, and the windows of a convolution are
  * copied into a matrix beforehand, for nothing. What it needs in a network is more than what is timed here. */
-#include "kernels/bench/peers/peers.h"
+
+#include "peers.h"
 
 #include <cblas.h>
 #include <stdlib.h>
@@ -95,5 +96,5 @@ const char *bench_openblas_core(void)
     return openblas_get_corename();
 }
 
-const struct bench_peer bench_openblas = {"OpenBLAS",    blas_make,   blas_forward,
-                                          blas_backward, blas_result, blas_free};
+const struct bench_peer bench_openblas = {
+    "OpenBLAS, products alone", blas_make, blas_forward, blas_backward, blas_result, blas_free};

@@ -1,11 +1,12 @@
-/* peers.h - the presets' layers, and the libraries that kernels-peers compares: this project's kernels, oneDNN, OpenBLAS.
+/* peers.h - the presets' layers, and the libraries that kernels-bench measures: this project's kernels and, with
+ * TK_BENCH_PEERS, oneDNN and OpenBLAS.
  *
  * Ownership: a peer keeps its own copies and results from make to free; `data` is borrowed meanwhile.
  * Layouts:   in `data` and in results as in kernels/conv2d.h; what a peer uses inside is its business, and changing
  *            from one to the other is never timed.
  */
-#ifndef TK_KERNELS_BENCH_PEERS_H
-#define TK_KERNELS_BENCH_PEERS_H
+#ifndef TK_BENCH_KERNELS_PEERS_H
+#define TK_BENCH_KERNELS_PEERS_H
 
 #include "kernels/conv2d.h"
 

@@ -1,5 +1,6 @@
 /* ours.c - the presets' layers by this project's kernels. */
-#include "kernels/bench/peers/peers.h"
+#include "peers.h"
+
 #include "kernels/ops.h"
 
 #include <stdlib.h>
