@@ -6,7 +6,7 @@
  *            until it returns false. Call leader_decide again at leader_next_ms at the latest.
  * Ownership: leader_init fills *l, leader_release frees what it holds. Strings of the configuration are borrowed. A message of
  *            leader_act is valid until the next call.
- * Units:     milliseconds of the caller's monotonic clock.
+ * Units:     milliseconds of the caller's clock (awake.h).
  */
 #ifndef TK_RENDEZVOUS_LEADER_H
 #define TK_RENDEZVOUS_LEADER_H
@@ -71,7 +71,6 @@ struct leader {
     int n_links, room_links, n_nodes, room_nodes;
     int open;
     uint64_t serials;   /* connections so far */
-    int64_t due_ms;     /* when the next decision is due; 0: not known yet */
     int next;           /* the link at which leader_act continues */
     struct steps steps; /* of the whole run; window 0: none yet */
 };

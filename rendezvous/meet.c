@@ -34,6 +34,11 @@ static void silence(int fd)
         return; /* the counter was 0 */
 }
 
+int64_t meet_now(const struct meet *m)
+{
+    return clock_mono_ms() - m->awake.stopped_ms;
+}
+
 static void unref(struct meet *m)
 {
     pthread_mutex_lock(&m->lock);
@@ -179,8 +184,8 @@ static int wait_ms(const struct meet *m, int64_t now_ms)
         const int64_t at = leader_next_ms(&m->leader, now_ms);
         until = at < until ? at : until;
     }
-    if (m->leads && m->service.shut_until_ms && m->service.shut_until_ms < until)
-        until = m->service.shut_until_ms;
+    if (m->leads && m->service.shut_until_ms && m->service.shut_until_ms - m->awake.stopped_ms < until)
+        until = m->service.shut_until_ms - m->awake.stopped_ms;
     const bool names = m->pending || (m->probe_ms && m->probe_ms <= now_ms);
     const int64_t most = names ? NAME_MS : SLICE_MS, left = until - now_ms;
     return left <= 0 ? 0 : left < most ? (int)left : (int)most;
@@ -191,15 +196,17 @@ static void wait_for_news(struct meet *m)
     static const int own = 2;
 
     pthread_mutex_lock(&m->lock);
-    const int n = m->n_wires, ms = wait_ms(m, clock_mono_ms());
+    const int64_t from_ms = meet_now(m);
+    const int n = m->n_wires, ms = wait_ms(m, from_ms);
     cleanup_free struct pollfd *pfds = memory_must(calloc((size_t)n + (size_t)own, sizeof(*pfds)));
     pfds[0] = (struct pollfd){.fd = m->wake, .events = POLLIN};
     pfds[1] = (struct pollfd){.fd = m->leads ? service_listener(&m->service) : -1, .events = POLLIN};
     meet_poll_wires(m, pfds + own);
+    m->awake.due_ms = from_ms + ms;
     pthread_mutex_unlock(&m->lock);
     poll(pfds, (nfds_t)(n + own), ms);
     pthread_mutex_lock(&m->lock);
-    const int64_t now_ms = clock_mono_ms();
+    const int64_t now_ms = awake_now(&m->awake, clock_mono_ms());
     silence(m->wake);
     meet_turn_wires(m, pfds + own, n, now_ms);
     if (pfds[1].revents)
@@ -213,7 +220,7 @@ static void *work(void *arg)
 
     for (;;) {
         pthread_mutex_lock(&m->lock);
-        const int64_t now_ms = clock_mono_ms();
+        const int64_t now_ms = awake_now(&m->awake, clock_mono_ms());
         turn(m, now_ms);
         const bool done = is_done(m, now_ms), asks = done ? m->broken.code == EADDRINUSE : m->identifies;
         pthread_mutex_unlock(&m->lock);
@@ -342,6 +349,8 @@ static void copy_view(const struct meet *m, struct meet_view *view)
                   : n->stage == NODE_RUNS || n->stage == NODE_RESTS ? n->run.round
                                                                     : -1;
     view->spare_until_ms = node_spare_until_ms(n);
+    if (view->spare_until_ms < INT64_MAX)
+        view->spare_until_ms += m->awake.stopped_ms;
     view->must_stop = node_must_stop(n) || (broken && n->stage == NODE_RUNS);
     view->failure_reported = (n->stage == NODE_RUNS || n->stage == NODE_RESTS) && n->run.reported;
     view->state = *n->state;
@@ -400,7 +409,7 @@ void meet_report_steps(struct meet *m, const struct steps *steps)
 void meet_leave(struct meet *m, int signal)
 {
     pthread_mutex_lock(&m->lock);
-    node_leave(&m->node, signal, clock_mono_ms());
+    node_leave(&m->node, signal, meet_now(m));
     pthread_mutex_unlock(&m->lock);
     ring(m->wake);
 }
@@ -430,9 +439,9 @@ void meet_end(struct meet *m, int64_t grace_ms)
     const int64_t limit_ms = clock_mono_ms() + END_MS + (m->leads ? grace_ms : 0);
     const struct timespec ts = {.tv_sec = limit_ms / 1000, .tv_nsec = limit_ms % 1000 * 1000000L};
     m->stop = true;
-    m->grace_ms = clock_mono_ms() + grace_ms;
+    m->grace_ms = meet_now(m) + grace_ms;
     node_ranks_ended(&m->node, false);
-    node_leave(&m->node, 0, clock_mono_ms());
+    node_leave(&m->node, 0, meet_now(m));
     ring(m->wake);
     while (!m->thread_ended && pthread_cond_timedwait(&m->ended, &m->lock, &ts) == 0)
         ;

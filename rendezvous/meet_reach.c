@@ -1,6 +1,5 @@
 /* meet_reach.c - decide whether this node hosts the leader; else resolve and dial the leader's address, and
  * identify a foreign server there. */
-#include "common/clock.h"
 #include "common/memory.h"
 #include "common/random.h"
 #include "rendezvous/meet_state.h"
@@ -222,6 +221,6 @@ void meet_identify_foreign(struct meet *m)
     m->identifies = false;
     m->foreign = who;
     memcpy(m->foreign_text, text, sizeof(text));
-    m->foreign_ms = clock_mono_ms() + (who == FOREIGN_NOBODY ? 0 : FOREIGN_AGAIN_MS);
+    m->foreign_ms = meet_now(m) + (who == FOREIGN_NOBODY ? 0 : FOREIGN_AGAIN_MS);
     pthread_mutex_unlock(&m->lock);
 }

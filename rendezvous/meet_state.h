@@ -2,12 +2,14 @@
  * on one node, the leader.
  *
  * Threads: all is accessed with the lock held, except thread, fd, wake and at, which do not change after meet_start.
+ * Units:   milliseconds of meet_now.
  */
 #ifndef TK_RENDEZVOUS_MEET_STATE_H
 #define TK_RENDEZVOUS_MEET_STATE_H
 
 #include "common/arena.h"
 #include "host/resolve.h"
+#include "rendezvous/awake.h"
 #include "rendezvous/foreign.h"
 #include "rendezvous/meet.h"
 #include "rendezvous/service.h"
@@ -35,6 +37,7 @@ struct meet {
     int refs; /* the owner's and the thread's */
     bool stop, thread_ended;
     int fd, wake;     /* eventfds: for the owner, for the thread */
+    struct awake awake;
     int64_t grace_ms; /* time until which the leader's thread waits for the other nodes */
     struct meet_config config;
     struct arena strings; /* copies of the strings of `config` */
@@ -69,6 +72,9 @@ struct meet {
     struct meeting_state incoming;
     struct message message;
 };
+
+/* The time for node.h and leader.h (awake.h). */
+int64_t meet_now(const struct meet *m);
 
 /* meet_wires.c: sockets. */
 /* Takes ownership of fd; never NULL. */

@@ -1,5 +1,4 @@
 /* meet_wires.c - the sockets of struct meet: accept, read and write frames, report how a connection ended. */
-#include "common/clock.h"
 #include "common/memory.h"
 #include "rendezvous/meet_state.h"
 #include "rendezvous/net.h"
@@ -149,8 +148,11 @@ static bool get_unauthenticated(const void *arg, int at, struct service_conn *g)
     const struct wire *w = m->wires[at];
 
     g->addr = w->addr;
-    return w->leaders && w->fd >= 0 && !w->close_ms &&
-           leader_unauthenticated(&m->leader, w->link, &g->greeted, &g->came_ms);
+    if (!w->leaders || w->fd < 0 || w->close_ms ||
+        !leader_unauthenticated(&m->leader, w->link, &g->greeted, &g->came_ms))
+        return false;
+    g->came_ms += m->awake.stopped_ms;
+    return true;
 }
 
 void meet_accept(struct meet *m, int64_t now_ms)

@@ -9,7 +9,7 @@
  * Ownership: node_init fills *n, node_release frees what it holds. Strings of the configuration are borrowed until
  *            node_release. A message of node_act is valid until the next call.
  * Threads:   meet*.c hold the lock of struct meet while they call functions that change *n.
- * Units:     milliseconds of the caller's monotonic clock.
+ * Units:     milliseconds of the caller's clock (awake.h).
  */
 #ifndef TK_RENDEZVOUS_NODE_H
 #define TK_RENDEZVOUS_NODE_H
@@ -24,7 +24,6 @@ enum {
     NODE_ANSWER_MS = 2000,              /* without HEARD for this long, the node dials a candidate */
     NODE_FAREWELL_MS = 2000,            /* how long the node waits for HEARD on its last message */
     NODE_GONE_MS = QUORUM_RECONNECT_MS, /* to reconnect after the leader closed the connection */
-    NODE_PAUSE_MS = QUORUM_PAUSE_MS,
 };
 
 struct node_config {
@@ -86,7 +85,6 @@ struct node_line {
     int64_t sent, heard; /* beat of the last NODE sent, and of the last one answered */
     int64_t dial_ms;     /* the earliest time of the next dial */
     int64_t broken_ms;   /* when the peer closed the current connection; 0: it is open */
-    bool spared;         /* after a pause of this process broken_ms was moved on, which happens once */
     bool met;            /* a launcher answered the last attempt to connect */
     bool dirty;          /* `report` has changed since it was sent */
     bool lost;           /* the leader is lost: final */
@@ -121,7 +119,6 @@ struct node {
         } over;
     };
     int64_t stepped_ms;
-    int64_t due_ms; /* when the next step was due; 0: not known yet */
     int64_t ticket; /* 0: not welcomed yet */
     struct node_line line;
     struct meeting_node report;  /* the state that this node sends to the leader */

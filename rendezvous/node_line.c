@@ -142,26 +142,6 @@ void node_check_leader(struct node *n, int64_t now_ms)
     l->lost = l->lost || gone || (l->owed_ms && now_ms - l->owed_ms >= node_silence_ms(n));
 }
 
-static void excuse(int64_t *at_ms, int64_t gap_ms, int64_t now_ms)
-{
-    if (*at_ms)
-        *at_ms = *at_ms + gap_ms < now_ms ? *at_ms + gap_ms : now_ms;
-}
-
-void node_ignore_pause(struct node *n, int64_t gap_ms, int64_t now_ms)
-{
-    struct node_line *l = &n->line;
-
-    excuse(&l->owed_ms, gap_ms, now_ms);
-    excuse(&l->asked_ms, gap_ms, now_ms);
-    if (l->broken_ms && !l->spared) {
-        l->broken_ms = now_ms;
-        l->spared = true;
-    }
-    for (int i = 0; i < NODE_LINKS_MAX; i++)
-        excuse(&l->links[i].since_ms, gap_ms, now_ms);
-}
-
 void node_connected(struct node *n, uint32_t number, const char *addr, int64_t now_ms)
 {
     struct node_link *k = find(n, number);
@@ -359,10 +339,8 @@ void node_closed(struct node *n, uint32_t number, enum link_end how, const char 
         return;
     l->met = l->met && was.at > LINE_HELLO;
     snprintf(l->why, sizeof(l->why), "%s", why);
-    if (how == LINK_CLOSED && was.at >= LINE_CONNECTED && !has_current(n) && !l->broken_ms) {
+    if (how == LINK_CLOSED && was.at >= LINE_CONNECTED && !has_current(n) && !l->broken_ms)
         l->broken_ms = now_ms;
-        l->spared = false;
-    }
 }
 
 void node_blocked(struct node *n, uint32_t number, bool blocked)
@@ -432,10 +410,8 @@ bool node_act(struct node *n, struct node_action *a, int64_t now_ms)
 
     if (act_close(n, a) || act_dial(n, a, now_ms) || act_greet(n, a))
         return true;
-    if (speak_ms(n) > now_ms) {
-        n->due_ms = node_next_ms(n, now_ms);
+    if (speak_ms(n) > now_ms)
         return false;
-    }
     l->sent = ++n->report.beat;
     l->sent_ms = now_ms;
     l->asked_ms = l->asked_ms ? l->asked_ms : now_ms;

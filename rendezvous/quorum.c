@@ -410,7 +410,7 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
     return true;
 }
 
-static bool decide(struct quorum *q, int64_t now_ms)
+bool quorum_step(struct quorum *q, int64_t now_ms)
 {
     const int64_t lost = quorum_expire(q, now_ms);
 
@@ -429,14 +429,6 @@ static bool decide(struct quorum *q, int64_t now_ms)
         break;
     }
     return false;
-}
-
-bool quorum_step(struct quorum *q, int64_t now_ms)
-{
-    const bool changed = decide(q, now_ms);
-
-    q->due_ms = changed ? 0 : quorum_next_ms(q, now_ms);
-    return changed;
 }
 
 int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms)

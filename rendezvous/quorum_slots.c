@@ -72,10 +72,8 @@ static void judge_connection(struct quorum_slot *s, int64_t now_ms)
 {
     const bool disconnected = s->ended_connection && s->ended_connection >= s->node.connection;
 
-    if (disconnected && !s->disconnected) {
+    if (disconnected && !s->disconnected)
         s->disconnected_ms = now_ms;
-        s->spared = false;
-    }
     s->disconnected = disconnected;
 }
 
@@ -184,30 +182,10 @@ static bool is_missed(const struct quorum *q, int i)
     return quorum_is_member(q, s->ticket) && s->node.phase != NODE_DONE;
 }
 
-/* This process was stopped for `pause_ms`, and may not have read what nodes sent meanwhile: extend their
- * deadlines. */
-static void excuse(struct quorum *q, int64_t pause_ms, int64_t now_ms)
-{
-    for (int i = 0; i < q->n; i++) {
-        struct quorum_slot *s = &q->slots[i];
-        const int64_t heard_ms = s->heard_ms + pause_ms;
-        s->heard_ms = heard_ms < now_ms ? heard_ms : now_ms;
-        if (s->disconnected && !s->spared) {
-            s->disconnected_ms = now_ms;
-            s->spared = true;
-        }
-    }
-    if (q->state.stage == STAGE_RUNNING)
-        q->since_ms += pause_ms;
-}
-
 int64_t quorum_expire(struct quorum *q, int64_t now_ms)
 {
     int64_t lost = 0;
 
-    if (q->due_ms && now_ms - q->due_ms > QUORUM_PAUSE_MS)
-        excuse(q, now_ms - q->due_ms, now_ms);
-    q->due_ms = 0;
     for (int i = 0; i < q->n; i++) {
         struct quorum_slot *s = &q->slots[i];
         const char *how = s->gone ? NULL : lost_how(q, i, now_ms);

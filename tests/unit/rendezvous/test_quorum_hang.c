@@ -153,6 +153,8 @@ static void test_other_rounds(void **state)
     play_hear(&q, 1, NODE_JOINING, now);
     play_hear(&q, 2, NODE_JOINING, now);
     quorum_step(&q, now);
+    play_hear(&q, 1, NODE_JOINING, now + c.last_call_ms);
+    play_hear(&q, 2, NODE_JOINING, now + c.last_call_ms);
     assert_true(quorum_step(&q, now + c.last_call_ms) || q.state.stage == STAGE_RUNNING);
     quorum_release(&q);
 }
