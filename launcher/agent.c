@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -118,9 +117,8 @@ static int choose_port(struct agent *g, struct err *err)
     if (g->meets)
         return g->identity.master_port ? 0
                                        : err_set(err, ERR_FATAL, "node 0 found no free port for MASTER_PORT");
-    close_fd(&g->port_held);
     g->identity.master_port = g->options->master_port;
-    return g->identity.master_port ? 0 : nodes_hold_port(&g->identity.master_port, &g->port_held, err);
+    return g->identity.master_port ? 0 : agent_hold_port(&g->identity.master_port, &g->port_held, err);
 }
 
 int agent_start_round(struct agent *g, struct err *err)

@@ -5,7 +5,6 @@
 #include "launcher/options_read.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int signal_number(struct sv name)

@@ -95,7 +95,7 @@ struct options {
     int nnodes_min;
     int nnodes, nproc, node_rank; /* nnodes: the maximum; nproc: ranks of this node */
     bool is_static;               /* nodes have fixed ranks (--rdzv-backend static) */
-    /* Of several nodes; nodes.c adds what stands below. Its node's key is that of the ranks of one node, too. */
+    /* Of several nodes; agent_nodes.c adds what stands below. Its node's key is that of the ranks of one node, too. */
     struct meet_config meeting;
     bool standalone;
     const char *run_id;      /* NULL: standalone, the launcher generates one */

@@ -4,7 +4,6 @@
 #include "launcher/options_read.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

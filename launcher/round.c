@@ -4,7 +4,6 @@
 #include "launcher/agent.h"
 #include "launcher/process.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -8,7 +8,7 @@
 #ifndef TK_LAUNCHER_WAITING_H
 #define TK_LAUNCHER_WAITING_H
 
-#include "launcher/nodes.h"
+#include "launcher/options.h"
 
 enum { WAITING_NAME_MS = 5000, WAITING_FIRST_MS = 10000, WAITING_AGAIN_MS = 60000, WAITING_BYTES = 500 };
 
@@ -27,7 +27,7 @@ bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms);
 
 /* Format the message, one line without newline: what the launcher waits for, where, since when, and when it gives
  * up. */
-void waiting_format(const struct waiting *w, const struct nodes *n, int64_t now_ms,
-                    char out[static WAITING_BYTES]);
+void waiting_format(const struct waiting *w, const struct options *o, const struct meet_view *v,
+                    int64_t now_ms, char out[static WAITING_BYTES]);
 
 #endif

@@ -1,13 +1,11 @@
 /* meet_reach.c - decide whether this node hosts the leader; else resolve and dial the leader's address, and
  * identify a foreign server there. */
-#include "common/memory.h"
 #include "common/random.h"
 #include "rendezvous/meet_state.h"
 #include "rendezvous/net.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 

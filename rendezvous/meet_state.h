@@ -36,7 +36,7 @@ struct meet {
     pthread_t thread;
     int refs; /* the owner's and the thread's */
     bool stop, thread_ended;
-    int fd, wake;     /* eventfds: for the owner, for the thread */
+    int fd, wake; /* eventfds: for the owner, for the thread */
     struct awake awake;
     int64_t grace_ms; /* time until which the leader's thread waits for the other nodes */
     struct meet_config config;

@@ -80,15 +80,15 @@ struct node_line {
     /* Since when the node waits for any message from the leader: since it sent NODE, or since it has no
      * connection; 0: it does not wait. */
     int64_t owed_ms;
-    int64_t asked_ms;    /* when the oldest NODE without an answer was sent; 0: none */
-    int64_t sent_ms;     /* when the last NODE was sent */
-    int64_t sent, heard; /* beat of the last NODE sent, and of the last one answered */
-    int64_t dial_ms;     /* the earliest time of the next dial */
-    int64_t broken_ms;   /* when the peer closed the current connection; 0: it is open */
-    bool met;            /* a launcher answered the last attempt to connect */
-    bool dirty;          /* `report` has changed since it was sent */
-    bool lost;           /* the leader is lost: final */
-    bool keyless;        /* the leader requires a key and this node has none: final */
+    int64_t asked_ms;              /* when the oldest NODE without an answer was sent; 0: none */
+    int64_t sent_ms;               /* when the last NODE was sent */
+    int64_t sent, heard;           /* beat of the last NODE sent, and of the last one answered */
+    int64_t dial_ms;               /* the earliest time of the next dial */
+    int64_t broken_ms;             /* when the peer closed the current connection; 0: it is open */
+    bool met;                      /* a launcher answered the last attempt to connect */
+    bool dirty;                    /* `report` has changed since it was sent */
+    bool lost;                     /* the leader is lost: final */
+    bool keyless;                  /* the leader requires a key and this node has none: final */
     char addr[MEETING_NAME_BYTES]; /* local address of the candidate */
     char why[160];                 /* why the last attempt failed */
 };

@@ -67,14 +67,14 @@ struct quorum_config {
 /* One node. */
 struct quorum_slot {
     int64_t ticket;
-    int64_t heard_ms;        /* when its last record arrived */
-    int64_t failed_order;    /* 1 for the run's first failure, ...; 0: has not failed in this round */
-    int64_t failed_ms;       /* when the failure arrived */
-    int64_t steps_window;    /* the last window of its `steps` that quorum_steps used */
-    bool gone;               /* lost; a new record from it clears this */
-    bool unreachable;        /* quorum_unreachable was called since its last record */
-    bool disconnected;       /* its newest connection has ended */
-    int64_t disconnected_ms; /* since when */
+    int64_t heard_ms;         /* when its last record arrived */
+    int64_t failed_order;     /* 1 for the run's first failure, ...; 0: has not failed in this round */
+    int64_t failed_ms;        /* when the failure arrived */
+    int64_t steps_window;     /* the last window of its `steps` that quorum_steps used */
+    bool gone;                /* lost; a new record from it clears this */
+    bool unreachable;         /* quorum_unreachable was called since its last record */
+    bool disconnected;        /* its newest connection has ended */
+    int64_t disconnected_ms;  /* since when */
     int64_t ended_connection; /* number of the last connection that ended; 0: none */
     struct meeting_node node; /* its last record */
 };

@@ -334,7 +334,8 @@ static void turn(struct world *w, int who)
         begin_ranks(w, who, rank);
     net_flush(w, who);
     p->awake.due_ms = next_ms(w, p);
-    if (p->awake.due_ms > now_ms + w->quorum.keep_alive_ms / 2) /* often enough to notice that it was stopped */
+    if (p->awake.due_ms >
+        now_ms + w->quorum.keep_alive_ms / 2) /* often enough to notice that it was stopped */
         p->awake.due_ms = now_ms + w->quorum.keep_alive_ms / 2;
     if (p->awake.due_ms <= now_ms)
         w->wrong = "a launcher loops without waiting";
