@@ -170,7 +170,7 @@ static void hear(struct leader *l, int link, const struct meeting_node *record, 
     quorum_hear(&l->quorum, k->ticket, &node, now_ms);
 }
 
-static bool take(struct leader *l, int link, const struct message *m, int64_t now_ms)
+bool leader_heard(struct leader *l, int link, const struct message *m, int64_t now_ms)
 {
     struct leader_link *k = &l->links[link];
 
@@ -185,15 +185,6 @@ static bool take(struct leader *l, int link, const struct message *m, int64_t no
     else
         return false;
     return true;
-}
-
-bool leader_heard(struct leader *l, int link, const struct message *m, int64_t now_ms)
-{
-    const bool good = take(l, link, m, now_ms);
-
-    if (!good)
-        leader_closed(l, link, LINK_CLOSED, now_ms);
-    return good;
 }
 
 void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms)

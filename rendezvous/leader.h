@@ -92,8 +92,7 @@ void leader_displace(struct leader *l, int link);
 /* Report an accepted connection. Returns its index for the calls below; leader_closed or LEADER_CLOSE frees it.
  * Beyond LEADER_LINKS_MAX the next leader_act refuses it. */
 int leader_opened(struct leader *l, bool local, int64_t now_ms);
-/* Report a message that arrived over it. False: the message is not allowed there; leader_heard has freed the link:
- * close the socket and do not call leader_closed. */
+/* Report a message that arrived over it. False: it is not allowed there: close the socket and call leader_closed. */
 bool leader_heard(struct leader *l, int link, const struct message *m, int64_t now_ms);
 void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms);
 /* Set whether the socket's send buffer is full. The leader sends nothing over a blocked connection. */

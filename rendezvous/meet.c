@@ -69,8 +69,8 @@ static void unref(struct meet *m)
 static void say_here(struct meet *m, const struct message *message, int64_t now_ms)
 {
     m->message = *message;
-    if (m->local_link >= 0 && !leader_heard(&m->leader, m->local_link, &m->message, now_ms))
-        m->local_link = -1;
+    if (m->local_link >= 0)
+        (void)leader_heard(&m->leader, m->local_link, &m->message, now_ms);
 }
 
 /* The connection attempt timed out while it waited for the resolver. */

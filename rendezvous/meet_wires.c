@@ -213,11 +213,8 @@ static bool take(struct meet *m, struct wire *w, const char *frame, size_t len, 
 {
     struct err ignored;
 
-    if (message_get(frame, len, &m->message, &m->incoming, &ignored) < 0) {
-        if (w->leaders)
-            leader_closed(&m->leader, w->link, LINK_CLOSED, now_ms);
+    if (message_get(frame, len, &m->message, &m->incoming, &ignored) < 0)
         return false;
-    }
     if (w->leaders)
         return leader_heard(&m->leader, w->link, &m->message, now_ms);
     if (!w->number) {
@@ -243,11 +240,8 @@ static void read_frames(struct meet *m, struct wire *w, int64_t now_ms)
         if (rc <= 0)
             break;
         if (!take(m, w, w->in.data + at, used, now_ms)) {
-            if (w->leaders) /* leader_heard has freed the link */
-                drop(w);
-            else
-                tell_end(m, w, 0, now_ms);
-            return;
+            rc = -1;
+            break;
         }
         at += used;
     }

@@ -308,15 +308,12 @@ static bool ends_by_a_loss(const struct quorum *q)
 /* Whether the loss of a node during FORMING ends the run. It does when the node had joined and fell silent:
  * its pod still seems to run, so nothing replaces it. When the connection ended, the launcher has exited, and
  * whatever started it can start another one in time. */
-static bool is_awaited_in_vain(const struct quorum *q, int64_t lost)
+static bool is_awaited_in_vain(const struct quorum *q, const struct quorum_slot *lost)
 {
-    for (int i = 0; i < q->n; i++)
-        if (q->slots[i].ticket == lost)
-            return ends_by_a_loss(q) && !q->slots[i].disconnected && quorum_fits(q, &q->slots[i]);
-    return false;
+    return lost && ends_by_a_loss(q) && !lost->disconnected && quorum_fits(q, lost);
 }
 
-static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
+static void lose(struct quorum *q, const struct quorum_slot *lost, int64_t now_ms)
 {
     const bool over = ends_by_a_loss(q);
     char why[MEETING_WHY_BYTES];
@@ -324,7 +321,7 @@ static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
     snprintf(why, sizeof(why), "%s was lost: %s%s", q->gone, q->gone_how,
              over ? "" : ": all ranks start again");
     if (over)
-        finish(q, END_LOST, ticket, why);
+        finish(q, END_LOST, lost->ticket, why);
     else
         form(q, false, why, now_ms);
 }
@@ -359,7 +356,7 @@ static bool may_be_root(const struct quorum *q, bool others_left, int64_t now_ms
            !quorum_heartbeat_due(q, now_ms);
 }
 
-static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
+static bool run_on(struct quorum *q, const struct quorum_slot *lost, int64_t now_ms)
 {
     const struct quorum_slot *failed = first_failure(q), *newcomer = NULL;
     const bool may_follow = failed && quorum_follows_disconnect(q, failed);
@@ -412,7 +409,7 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
 
 bool quorum_step(struct quorum *q, int64_t now_ms)
 {
-    const int64_t lost = quorum_expire(q, now_ms);
+    const struct quorum_slot *lost = quorum_expire(q, now_ms);
 
     switch ((enum meeting_stage)q->state.stage) {
     case STAGE_FORMING:

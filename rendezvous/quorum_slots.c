@@ -182,9 +182,9 @@ static bool is_missed(const struct quorum *q, int i)
     return quorum_is_member(q, s->ticket) && s->node.phase != NODE_DONE;
 }
 
-int64_t quorum_expire(struct quorum *q, int64_t now_ms)
+const struct quorum_slot *quorum_expire(struct quorum *q, int64_t now_ms)
 {
-    int64_t lost = 0;
+    const struct quorum_slot *lost = NULL;
 
     for (int i = 0; i < q->n; i++) {
         struct quorum_slot *s = &q->slots[i];
@@ -198,12 +198,12 @@ int64_t quorum_expire(struct quorum *q, int64_t now_ms)
             meeting_node_name(&s->node, q->gone);
         }
         if (missed)
-            lost = s->ticket;
+            lost = s;
     }
     /* A member that was lost while quorum_step decided something else. */
     for (int i = 0; !lost && q->state.stage == STAGE_RUNNING && i < q->n; i++)
         if (q->slots[i].gone && is_missed(q, i))
-            lost = q->slots[i].ticket;
+            lost = &q->slots[i];
     return lost;
 }
 

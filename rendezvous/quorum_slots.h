@@ -23,9 +23,9 @@ bool quorum_heartbeat_due(const struct quorum *q, int64_t now_ms);
 int64_t quorum_silence_ms(const struct quorum *q);
 
 /* Mark nodes as lost (`gone`): their connection has ended, they are silent, or another node has replaced
- * them. Returns the ticket of a member that was lost before it was done; while a round forms, of any lost
- * node that was not leaving and not replaced; 0: none. */
-int64_t quorum_expire(struct quorum *q, int64_t now_ms);
+ * them. Returns a member that was lost before it was done; while a round forms, any lost node that was not
+ * leaving and not replaced; NULL: none. */
+const struct quorum_slot *quorum_expire(struct quorum *q, int64_t now_ms);
 
 /* Whether this member failed after the connection of another member, which was not done, had ended. */
 bool quorum_follows_disconnect(const struct quorum *q, const struct quorum_slot *failed);

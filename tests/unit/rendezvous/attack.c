@@ -21,8 +21,12 @@ void attack_sniff(struct world *w, const struct message *m)
 
 static void say(struct world *w, struct leader *l, int link, const struct message *m)
 {
-    if (m->type && !leader_heard(l, link, m, world_now(w, &w->launchers[w->attack.host])))
-        w->attack.links[link].open = false;
+    const int64_t now_ms = world_now(w, &w->launchers[w->attack.host]);
+
+    if (!m->type || leader_heard(l, link, m, now_ms))
+        return;
+    leader_closed(l, link, LINK_CLOSED, now_ms);
+    w->attack.links[link].open = false;
 }
 
 static void greet(struct world *w, struct leader *l, int link)

@@ -115,6 +115,7 @@ static void test_who_is_refused(void **state)
     const struct message node = {.type = MESSAGE_NODE};
     const int early = leader_opened(&l, false, 1);
     assert_false(leader_heard(&l, early, &node, 1));
+    leader_closed(&l, early, LINK_CLOSED, 1);
     assert_int_equal(l.open, 0);
 }
 
