@@ -165,7 +165,6 @@ static void hear(struct leader *l, int link, const struct meeting_node *record, 
         quorum_unreachable(&l->quorum, k->ticket);
         return;
     }
-    node.connection = k->hello.number;
     node.leaders = k->local;
     quorum_hear(&l->quorum, k->ticket, &node, now_ms);
 }
@@ -195,7 +194,7 @@ void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms
     if (n && n->link == link) {
         n->link = -1;
         if (how == LINK_CLOSED)
-            quorum_disconnected(&l->quorum, k->ticket, k->hello.number, now_ms);
+            quorum_disconnected(&l->quorum, k->ticket, now_ms);
     }
     free_link(l, link);
 }

@@ -67,8 +67,6 @@ struct meeting_cause {
 struct meeting_node {
     /* phase: enum node_phase; beat: number of this record, 1, 2, ... */
     int64_t phase, round, beat;
-    /* Number of the connection over which the record arrived; the leader fills it in. */
-    int64_t connection;
     int64_t version;      /* of the newest meeting_state that the node has read; 0: none */
     int64_t nproc;        /* ranks on the node */
     int64_t wanted;       /* its fixed node rank, or its sort key for node ranks; -1: any */

@@ -75,7 +75,6 @@ struct quorum_slot {
     bool unreachable;         /* quorum_unreachable was called since its last record */
     bool disconnected;        /* its newest connection has ended */
     int64_t disconnected_ms;  /* since when */
-    int64_t ended_connection; /* number of the last connection that ended; 0: none */
     struct meeting_node node; /* its last record */
 };
 
@@ -97,12 +96,11 @@ struct quorum {
 void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms);
 void quorum_release(struct quorum *q);
 
-/* Pass a record that node `ticket` has sent. A repeated one (the same `beat`) does not count as a
- * heartbeat. */
+/* Pass a new record that node `ticket` has sent. */
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms);
 
-/* Report that the node's process or kernel has closed connection `connection` of node `ticket`. */
-void quorum_disconnected(struct quorum *q, int64_t ticket, int64_t connection, int64_t now_ms);
+/* Report that the node's process or kernel has closed its newest connection. */
+void quorum_disconnected(struct quorum *q, int64_t ticket, int64_t now_ms);
 
 /* Report that a disconnected node has authenticated a new connection: it has QUORUM_RECONNECT_MS from now
  * on. */

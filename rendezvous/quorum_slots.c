@@ -67,24 +67,14 @@ static struct quorum_slot *add(struct quorum *q, int64_t ticket)
     return &q->slots[q->n++];
 }
 
-/* Set `disconnected`: whether the node's newest connection has ended. */
-static void judge_connection(struct quorum_slot *s, int64_t now_ms)
-{
-    const bool disconnected = s->ended_connection && s->ended_connection >= s->node.connection;
-
-    if (disconnected && !s->disconnected)
-        s->disconnected_ms = now_ms;
-    s->disconnected = disconnected;
-}
-
-void quorum_disconnected(struct quorum *q, int64_t ticket, int64_t connection, int64_t now_ms)
+void quorum_disconnected(struct quorum *q, int64_t ticket, int64_t now_ms)
 {
     struct quorum_slot *s = find(q, ticket);
 
-    if (!s || connection <= s->ended_connection)
+    if (!s || s->disconnected)
         return;
-    s->ended_connection = connection;
-    judge_connection(s, now_ms);
+    s->disconnected = true;
+    s->disconnected_ms = now_ms;
 }
 
 void quorum_returns(struct quorum *q, int64_t ticket, int64_t now_ms)
@@ -107,14 +97,11 @@ void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *no
 {
     struct quorum_slot *s = find(q, ticket);
 
-    if (s && memcmp(&s->node, node, sizeof(*node)) == 0)
-        return;
     if (!s)
         s = add(q, ticket);
     s->node = *node;
     s->heard_ms = now_ms;
-    s->gone = s->unreachable = false;
-    judge_connection(s, now_ms);
+    s->gone = s->unreachable = s->disconnected = false;
     if (node->phase != NODE_FAILED || node->round != q->state.round)
         s->failed_order = 0;
     else if (!s->failed_order) {

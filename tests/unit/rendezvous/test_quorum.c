@@ -443,7 +443,7 @@ static void test_order_of_node_ranks(void **state)
         assert_true(quorum_step(&q, 1));
         expect_drawn(&q, d, n, leader);
         const int gone = (leader + 1) % n;
-        quorum_disconnected(&q, d[gone].ticket, 1, 2);
+        quorum_disconnected(&q, d[gone].ticket, 2);
         assert_true(quorum_step(&q, 2 + QUORUM_RECONNECT_MS));
         d[gone] = d[n - 1];
         for (int i = 0; i < n - 1; i++)
