@@ -256,6 +256,8 @@ static void test_the_newest_connection_counts(void **state)
     expect(LEADER_SEND, second, MESSAGE_STATE);
     say(first, 2, NODE_JOINING, 1, 5); /* late */
     expect_nothing();
+    say(second, 3, NODE_JOINING, 1, 5); /* not new */
+    expect_nothing();
     assert_int_equal(l.quorum.slots[0].node.phase, NODE_RUNNING);
     leader_closed(&l, first, LINK_CLOSED, 6);
     assert_false(l.quorum.slots[0].disconnected);
