@@ -104,13 +104,6 @@ static int start_rank(struct agent *g, const char *python, int local, struct are
     return 0;
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /* Choose MASTER_PORT: the leader's, the one given by option, or a free one for this round. */
 static int choose_port(struct agent *g, struct err *err)
 {
@@ -173,8 +166,9 @@ static void read_signals(struct agent *g)
 /* How long poll may sleep, in milliseconds; -1: no limit. */
 static int wait_ms(const struct agent *g)
 {
-    const int64_t look_ms = round_over(&g->round) ? 0 : g->look_ms;
-    const int64_t due_ms[] = {round_due_ms(&g->round), g->waiting.due_ms, agent_hang_due_ms(g), look_ms};
+    const bool over = round_over(&g->round);
+    const int64_t due_ms[] = {over ? 0 : g->round.deadline_ms, over ? 0 : g->look_ms, g->waiting.due_ms,
+                              agent_hang_due_ms(g)};
     int64_t first_ms = INT64_MAX;
 
     for (size_t i = 0; i < ARRAY_LEN(due_ms); i++)

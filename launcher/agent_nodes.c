@@ -22,16 +22,9 @@ int agent_hold_port(int *ret, int *held, struct err *err)
         bind(fd, (struct sockaddr *)&addr, len) < 0 || getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
         return err_errno(err, ERR_FATAL, errno, "cannot find a free port for MASTER_PORT");
     *ret = ntohs(addr.sin_port);
-    agent_release_port(held);
+    close_fd(held);
     *held = TAKE_FD(fd);
     return 0;
-}
-
-void agent_release_port(int *held)
-{
-    if (*held >= 0)
-        close(*held);
-    *held = -1;
 }
 
 /* Reserve a free port for MASTER_PORT; 0: none. Only node 0 needs one; if this node becomes node 0 without a
@@ -103,7 +96,7 @@ static void begin(struct agent *g, int at)
     identity->master_addr = g->nodes.master_addr;
     identity->master_port = (int)s->master_port;
     if (at > 0)
-        agent_release_port(&g->port_held);
+        close_fd(&g->port_held);
 }
 
 const struct meeting_state *agent_running(const struct agent *g)
@@ -178,7 +171,7 @@ static bool gather(struct agent *g)
         }
         const bool over = n->view->stage == NODE_OVER;
         if (over || (n->view->state.stage == STAGE_RUNNING && meet_begins(n->meet, &rank, n->view))) {
-            waiting_end(&g->waiting);
+            g->waiting.due_ms = 0;
             if (!over)
                 begin(g, rank);
             return !over;

@@ -92,7 +92,6 @@ void agent_hang_blame(struct agent *g);
  * does not assign the port to other sockets (an outgoing connection, another launcher). A process can still
  * listen at this port with SO_REUSEADDR, as PyTorch's TCPStore and this project's collectives do. */
 int agent_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
-void agent_release_port(int *held);
 
 /* With several nodes: run rounds until the leader ends the run; *status is the exit status. */
 int agent_run_nodes(struct agent *g, int *status, struct err *err) MUST_CHECK;

@@ -202,11 +202,6 @@ void round_step(struct round *r)
     }
 }
 
-int64_t round_due_ms(const struct round *r)
-{
-    return r->state == ROUND_OVER ? 0 : r->deadline_ms;
-}
-
 bool round_over(const struct round *r)
 {
     return r->state == ROUND_OVER;

@@ -30,7 +30,7 @@ struct round {
     bool failed;                 /* a rank that the launcher did not stop exited with a status other than 0 */
     int ended;                   /* ranks that have exited, for exit_worker.order */
     int64_t shutdown_timeout_ms; /* from the stop signal to SIGKILL */
-    int64_t deadline_ms;         /* of the current state; 0: none */
+    int64_t deadline_ms;         /* of the current state: when to call round_step at the latest; 0: none */
 };
 
 /* Allocate for nproc ranks; the state is ROUND_OVER. */
@@ -54,9 +54,6 @@ void round_reap(struct round *r);
 
 /* Change the state according to exits and the deadline. */
 void round_step(struct round *r);
-
-/* When to call round_step at the latest; 0: no deadline. */
-int64_t round_due_ms(const struct round *r);
 
 bool round_over(const struct round *r);
 

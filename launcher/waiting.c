@@ -12,11 +12,6 @@ void waiting_begin(struct waiting *w, int64_t now_ms)
     w->due_ms = now_ms + WAITING_NAME_MS;
 }
 
-void waiting_end(struct waiting *w)
-{
-    w->due_ms = 0;
-}
-
 bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms)
 {
     w->heard_ms = w->version == v->state.version ? w->heard_ms : now_ms;

@@ -2,7 +2,7 @@
  * minute. If the host's name does not resolve, the first message comes after 5 s. agent_nodes.c calls it. No
  * system calls.
  *
- * Order: waiting_begin; then waiting_due after each change of the view and at due_ms; waiting_end when the wait is over.
+ * Order: waiting_begin; then waiting_due after each change of the view and at due_ms; due_ms = 0 when the wait is over.
  * Units: milliseconds of the caller's monotonic clock.
  */
 #ifndef TK_LAUNCHER_WAITING_H
@@ -20,7 +20,6 @@ struct waiting {
 };
 
 void waiting_begin(struct waiting *w, int64_t now_ms);
-void waiting_end(struct waiting *w);
 
 /* After each change of the view: whether a message is due; if so, the next one is due WAITING_AGAIN_MS later. */
 bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms);

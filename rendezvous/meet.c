@@ -55,10 +55,8 @@ static void unref(struct meet *m)
     resolver_free(m->at);
     if (m->found)
         freeaddrinfo(m->found);
-    if (m->fd >= 0)
-        close(m->fd);
-    if (m->wake >= 0)
-        close(m->wake);
+    close_fd(&m->fd);
+    close_fd(&m->wake);
     pthread_mutex_destroy(&m->lock);
     pthread_cond_destroy(&m->ended);
     arena_release(&m->strings);

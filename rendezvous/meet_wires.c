@@ -38,8 +38,7 @@ struct wire *meet_add_wire(struct meet *m, int fd)
 
 static void free_wire(struct wire *w)
 {
-    if (w->fd >= 0)
-        close(w->fd);
+    close_fd(&w->fd);
     buf_release(&w->in);
     buf_release(&w->out);
     free(w);
@@ -71,14 +70,6 @@ struct wire *meet_wire_of_leader(struct meet *m, int link)
     return NULL;
 }
 
-/* Close the socket. The entry is freed at the end of the turn. */
-static void drop(struct wire *w)
-{
-    if (w->fd >= 0)
-        close(w->fd);
-    w->fd = -1;
-}
-
 static void tell_end(struct meet *m, struct wire *w, int code, int64_t now_ms)
 {
     const bool silent = code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EHOSTDOWN;
@@ -86,7 +77,7 @@ static void tell_end(struct meet *m, struct wire *w, int code, int64_t now_ms)
 
     if (w->fd < 0)
         return;
-    drop(w);
+    close_fd(&w->fd);
     if (w->close_ms)
         return; /* already closed */
     if (w->leaders)
@@ -121,7 +112,7 @@ static void flush(struct meet *m, struct wire *w, int64_t now_ms)
     }
     tell_blocked(m, w);
     if (w->close_ms && (!w->out.len || now_ms >= w->close_ms))
-        drop(w);
+        close_fd(&w->fd);
 }
 
 void meet_send(struct meet *m, struct wire *w, const struct message *message, int64_t now_ms)
@@ -139,7 +130,7 @@ void meet_close_wire(struct meet *m, struct wire *w, int64_t now_ms)
     w->close_ms = now_ms + FAREWELL_MS;
     flush(m, w, now_ms);
     if (w->connects)
-        drop(w);
+        close_fd(&w->fd);
 }
 
 static bool get_unauthenticated(const void *arg, int at, struct service_conn *g)
@@ -298,7 +289,7 @@ void meet_turn_wires(struct meet *m, const struct pollfd *pfds, int n, int64_t n
         else if (w->fd >= 0 && pfds[i].revents & (POLLIN | POLLHUP | POLLERR))
             receive(m, w, now_ms);
         if (w->late_ms && now_ms >= w->late_ms)
-            drop(w);
+            close_fd(&w->fd);
         if (w->fd >= 0 && (w->out.len || w->close_ms))
             flush(m, w, now_ms);
     }
