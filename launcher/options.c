@@ -131,9 +131,14 @@ static int get_seconds(const struct options_host *host, const char *name, int mi
 static int get_shutdown_timeout(const struct option_values *v, const struct options_host *host,
                                 struct options *o, struct err *err)
 {
-    if (v->text[OPT_SHUTDOWN_TIMEOUT])
-        return option_seconds(v, OPT_SHUTDOWN_TIMEOUT, &o->shutdown_timeout_ms, err);
-    return get_seconds(host, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", 0, 86400, &o->shutdown_timeout_ms, err);
+    double s;
+
+    if (!v->text[OPT_SHUTDOWN_TIMEOUT])
+        return get_seconds(host, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", 0, 86400, &o->shutdown_timeout_ms, err);
+    if (option_read(v, OPT_SHUTDOWN_TIMEOUT, &s, err) < 0)
+        return -1;
+    o->shutdown_timeout_ms = (int64_t)(s * 1000);
+    return 0;
 }
 
 /* Without an order, or with one that cannot be, addresses decide. */
@@ -163,7 +168,7 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
 {
     struct options o = {.shutdown_timeout_ms = CONTRACT_SHUTDOWN_TIMEOUT_S * 1000, .role = "default"};
     struct option_values v;
-    int64_t ignored_ms;
+    double ignored;
     int shell;
 
     if (option_values_parse(argc, argv, host, a, &v, err) < 0)
@@ -184,7 +189,7 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
     if (refuse_unsupported(&v, err) < 0 || options_nnodes(&v, &o, err) < 0 ||
         options_nproc(&v, host, &o, err) < 0 || options_rendezvous(&v, host, a, &o, err) < 0 ||
         option_int(&v, OPT_MAX_RESTARTS, &o.max_restarts, err) < 0 ||
-        option_seconds(&v, OPT_MONITOR_INTERVAL, &ignored_ms, err) < 0 ||
+        option_read(&v, OPT_MONITOR_INTERVAL, &ignored, err) < 0 ||
         get_shutdown_timeout(&v, host, &o, err) < 0 ||
         get_seconds(host, CONTRACT_ENV_PROGRESS_TIMEOUT, 1, CONTRACT_PROGRESS_TIMEOUT_MAX_S,
                     &o.progress_timeout_ms, err) < 0 ||

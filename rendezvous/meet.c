@@ -145,8 +145,8 @@ static void notify_owner(struct meet *m)
     ring(m->fd);
 }
 
-/* Let leader and node act on all events so far. */
-static void turn(struct meet *m, int64_t now_ms)
+/* Let leader and node act on all events so far. True: call meet_identify_foreign, without the lock. */
+static bool turn(struct meet *m, int64_t now_ms)
 {
     const struct node *n = &m->node;
     bool any = true;
@@ -158,9 +158,9 @@ static void turn(struct meet *m, int64_t now_ms)
         any = act_node(m, now_ms);
         any = act_leader(m, now_ms) || any;
     }
-    m->identifies = n->stage == NODE_REACHES && !m->leads && !m->pending && !m->unresolved && !n->line.met &&
-                    n->line.why[0] && now_ms >= m->foreign_ms;
     notify_owner(m);
+    return n->stage == NODE_REACHES && !m->leads && !m->pending && !m->unresolved && !n->line.met &&
+           n->line.why[0] && now_ms >= m->foreign_ms;
 }
 
 /* Whether the thread may end. On the leader's host: only when the other nodes have read ENDED, or grace_ms has
@@ -219,8 +219,8 @@ static void *work(void *arg)
     for (;;) {
         pthread_mutex_lock(&m->lock);
         const int64_t now_ms = awake_now(&m->awake, clock_mono_ms());
-        turn(m, now_ms);
-        const bool done = is_done(m, now_ms), asks = done ? m->broken.code == EADDRINUSE : m->identifies;
+        const bool identifies = turn(m, now_ms), done = is_done(m, now_ms);
+        const bool asks = done ? m->broken.code == EADDRINUSE : identifies;
         pthread_mutex_unlock(&m->lock);
         if (asks)
             meet_identify_foreign(m);

@@ -51,7 +51,7 @@ struct meet {
     int n_wires, room_wires;
     struct resolver *at;
     struct addrinfo *found;              /* the addresses of `host` */
-    int tries;                           /* index of the next one to dial */
+    const struct addrinfo *next;         /* the next one to dial */
     struct sockaddr_storage leader_addr; /* of the last leader that welcomed this node */
     socklen_t leader_len;
     uint32_t pending;  /* number of the connection that waits for the resolver; 0: none */
@@ -61,7 +61,6 @@ struct meet {
     struct err broken; /* why this node cannot take part */
     enum foreign foreign;
     int64_t foreign_ms; /* when to identify the server again */
-    bool identifies;    /* the thread calls meet_identify_foreign when it has unlocked */
     char foreign_text[FOREIGN_BYTES];
     struct { /* the parts of the view that the owner was woken for last */
         int64_t version;
@@ -92,9 +91,7 @@ int meet_poll_wires(const struct meet *m, struct pollfd *pfds);
 void meet_turn_wires(struct meet *m, const struct pollfd *pfds, int n, int64_t now_ms);
 void meet_release_wires(struct meet *m);
 
-/* meet_reach.c: host the leader, resolve names, connect. meet_host: 0 also when this node does not host; -1: the
- * configuration says that it must, and it cannot listen. */
-int meet_host(struct meet *m, int64_t now_ms, struct err *err);
+/* meet_reach.c: host the leader, resolve names, connect. */
 void meet_dial(struct meet *m, uint32_t number, int64_t now_ms);
 /* Continue a dial that waited for the resolver. */
 void meet_go_on(struct meet *m, int64_t now_ms);

@@ -4,10 +4,6 @@
 
 #include "rendezvous/node.h"
 
-/* How long without a message from the leader until it is lost, and how often the node sends its state. */
-int64_t node_silence_ms(const struct node *n);
-int64_t node_interval_ms(const struct node *n);
-
 /* The connection that was welcomed last and has not ended; NULL: none. */
 struct node_link *node_current(struct node *n);
 

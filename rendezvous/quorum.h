@@ -71,6 +71,7 @@ struct quorum_slot {
     int64_t failed_order;     /* 1 for the run's first failure, ...; 0: has not failed in this round */
     int64_t failed_ms;        /* when the failure arrived */
     int64_t steps_window;     /* the last window of its `steps` that quorum_steps used */
+    bool member;              /* of the round that runs, or of the last one of a run that has ended */
     bool gone;                /* lost; a new record from it clears this */
     bool unreachable;         /* quorum_unreachable was called since its last record */
     bool disconnected;        /* its newest connection has ended */

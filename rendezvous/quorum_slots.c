@@ -32,14 +32,6 @@ static struct quorum_slot *find(const struct quorum *q, int64_t ticket)
     return NULL;
 }
 
-bool quorum_is_member(const struct quorum *q, int64_t ticket)
-{
-    for (int64_t i = 0; i < q->state.n; i++)
-        if (q->state.members[i].ticket == ticket)
-            return true;
-    return false;
-}
-
 bool quorum_in_round(const struct quorum *q, const struct quorum_slot *s, enum node_phase phase)
 {
     return s->node.phase == phase && s->node.round == q->state.round;
@@ -50,7 +42,7 @@ bool quorum_heartbeat_due(const struct quorum *q, int64_t now_ms)
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
         if (!s->gone && quorum_in_round(q, s, NODE_RUNNING) &&
-            now_ms - s->heard_ms > q->config.keep_alive_ms && quorum_is_member(q, s->ticket))
+            now_ms - s->heard_ms > q->config.keep_alive_ms && s->member)
             return true;
     }
     return false;
@@ -131,7 +123,8 @@ static bool is_replaced(const struct quorum *q, int i)
     return false;
 }
 
-int64_t quorum_silence_ms(const struct quorum *q)
+/* How long without a heartbeat until a node is lost. */
+static int64_t silence_ms(const struct quorum *q)
 {
     return q->config.keep_alive_ms * q->config.keep_alive_attempts;
 }
@@ -140,7 +133,7 @@ int64_t quorum_silence_ms(const struct quorum *q)
 static bool is_idle(const struct quorum *q, const struct quorum_slot *s, int64_t now_ms)
 {
     return q->state.stage == STAGE_RUNNING && s->node.phase == NODE_JOINING &&
-           now_ms - q->since_ms >= 2 * quorum_silence_ms(q) && quorum_is_member(q, s->ticket);
+           now_ms - q->since_ms >= 2 * silence_ms(q) && s->member;
 }
 
 /* Why the node counts as lost, or NULL. */
@@ -150,7 +143,7 @@ static const char *lost_how(const struct quorum *q, int i, int64_t now_ms)
 
     if (s->disconnected && now_ms - s->disconnected_ms >= QUORUM_RECONNECT_MS)
         return "its launcher's connection ended";
-    if (now_ms - s->heard_ms >= quorum_silence_ms(q))
+    if (now_ms - s->heard_ms >= silence_ms(q))
         return "it sent nothing for too long";
     if (s->unreachable)
         return "it receives nothing (does the network drop large packets?)";
@@ -166,7 +159,7 @@ static bool is_missed(const struct quorum *q, int i)
 
     if (q->state.stage == STAGE_FORMING)
         return s->node.phase != NODE_LEAVING && !is_replaced(q, i);
-    return quorum_is_member(q, s->ticket) && s->node.phase != NODE_DONE;
+    return s->member && s->node.phase != NODE_DONE;
 }
 
 const struct quorum_slot *quorum_expire(struct quorum *q, int64_t now_ms)
@@ -199,7 +192,7 @@ bool quorum_follows_disconnect(const struct quorum *q, const struct quorum_slot 
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
         if (s != failed && s->disconnected && failed->failed_ms >= s->disconnected_ms &&
-            s->node.phase != NODE_DONE && quorum_is_member(q, s->ticket))
+            s->node.phase != NODE_DONE && s->member)
             return true;
     }
     return false;
@@ -260,7 +253,7 @@ bool quorum_count_joined(struct quorum *q, int64_t now_ms)
 static bool has_new_steps(const struct quorum *q, const struct quorum_slot *s)
 {
     return !s->gone && quorum_in_round(q, s, NODE_RUNNING) && s->node.steps.ranks &&
-           s->node.steps.window != s->steps_window && quorum_is_member(q, s->ticket);
+           s->node.steps.window != s->steps_window && s->member;
 }
 
 bool quorum_steps(struct quorum *q, struct steps *ret)
