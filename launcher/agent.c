@@ -107,7 +107,7 @@ static int start_rank(struct agent *g, const char *python, int local, struct are
 /* Choose MASTER_PORT: the leader's, the one given by option, or a free one for this round. */
 static int choose_port(struct agent *g, struct err *err)
 {
-    if (g->meets)
+    if (g->nodes.meet)
         return g->identity.master_port ? 0
                                        : err_set(err, ERR_FATAL, "node 0 found no free port for MASTER_PORT");
     g->identity.master_port = g->options->master_port;
@@ -124,7 +124,7 @@ int agent_start_round(struct agent *g, struct err *err)
         return -1;
     if (o->program_kind != PROGRAM_EXECUTABLE && program_python(&python, err) < 0)
         return -1;
-    if (logs_begin(&g->logs, g->meets ? (int)g->nodes.round : g->identity.restart_count,
+    if (logs_begin(&g->logs, g->nodes.meet ? (int)g->nodes.round : g->identity.restart_count,
                    g->identity.first_rank, err) < 0)
         return -1;
     process_guard(CONTRACT_ENV_KEPT_DATA, g->identity.kept_data);
@@ -185,10 +185,10 @@ static void look_at_steps(struct agent *g)
 
     if (!g->slots)
         return;
-    if (straggler_measure(s, g->slots) && g->meets)
+    if (straggler_measure(s, g->slots) && g->nodes.meet)
         meet_report_steps(g->nodes.meet, &s->steps);
     struct steps run = s->steps;
-    if (g->meets && !meet_steps(g->nodes.meet, &run))
+    if (g->nodes.meet && !meet_steps(g->nodes.meet, &run))
         return; /* the leader's host reports */
     straggler_judge(s, &run);
     tracker_straggler(&g->tracker, (int)s->rank, s->ratio);
@@ -211,13 +211,13 @@ void agent_turn(struct agent *g)
     int n = logs_poll(&g->logs, g->pfds);
 
     g->pfds[n] = (struct pollfd){.fd = g->signals, .events = POLLIN};
-    g->pfds[n + 1] = (struct pollfd){.fd = g->meets ? meet_fd(g->nodes.meet) : -1, .events = POLLIN};
+    g->pfds[n + 1] = (struct pollfd){.fd = g->nodes.meet ? meet_fd(g->nodes.meet) : -1, .events = POLLIN};
     poll(g->pfds, (nfds_t)n + 2, wait_ms(g));
     if (logs_turn(&g->logs, g->pfds, n))
         usleep(LOGS_NAP_US);
     look_at_what_ranks_left(g, clock_mono_ms());
     read_signals(g);
-    if (g->meets)
+    if (g->nodes.meet)
         meet_look(g->nodes.meet, g->nodes.view);
     agent_read_ranks(g);
     round_step(&g->round);

@@ -84,7 +84,7 @@ static bool hangs(struct agent *g, int64_t now_ms)
         return false;
     look_for_signs(g, now_ms);
     const bool quiet = quiet_look(&h->quiet, now_ms);
-    if (!g->meets)
+    if (!g->nodes.meet)
         return quiet;
     if (quiet != h->quiet_reported) {
         last_call(g, &number, &call);
@@ -256,7 +256,7 @@ static void tell_nodes(struct agent *g, const struct suspect *s)
 static void tell(struct agent *g)
 {
     struct hang *h = &g->hang;
-    const struct meeting_state *state = g->meets ? &g->nodes.view->state : NULL;
+    const struct meeting_state *state = g->nodes.meet ? &g->nodes.view->state : NULL;
 
     for (int i = 0; i < g->round.n; i++) {
         const struct buf *said = &g->logs.ranks[i].streams[1].tail;
@@ -267,9 +267,9 @@ static void tell(struct agent *g)
                                           state ? (uint32_t)state->call : 0);
     snprintf(h->message, sizeof(h->message), "no progress for %" PRId64 " s: %s", h->limit_ms / 1000, s.text);
     h->blamed = s.index;
-    agent_say(g, "torchrun: %s%s\n", g->meets ? "on this node: " : "", h->message);
+    agent_say(g, "torchrun: %s%s\n", g->nodes.meet ? "on this node: " : "", h->message);
     h->stage = HANG_REPORTED;
-    if (g->meets)
+    if (g->nodes.meet)
         tell_nodes(g, &s);
 }
 

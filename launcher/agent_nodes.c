@@ -59,8 +59,7 @@ static int open_nodes(struct agent *g, struct err *err)
                                       .master_port = o->master_port};
     g->nodes = (struct nodes){.round = -1, .view = memory_must(calloc(1, sizeof(*g->nodes.view)))};
     g->nodes.meet = meet_start(&c, err);
-    g->meets = g->nodes.meet != NULL;
-    return g->meets ? 0 : -1;
+    return g->nodes.meet ? 0 : -1;
 }
 
 static void close_nodes(struct agent *g)
@@ -69,6 +68,7 @@ static void close_nodes(struct agent *g)
 
     /* Wait for other nodes no longer than it takes to detect that one is lost. */
     meet_end(g->nodes.meet, m->keep_alive_ms * (m->keep_alive_attempts + 1));
+    g->nodes.meet = NULL;
     free(g->nodes.view);
 }
 
@@ -101,7 +101,7 @@ static void begin(struct agent *g, int at)
 
 const struct meeting_state *agent_running(const struct agent *g)
 {
-    const struct meeting_state *s = g->meets ? &g->nodes.view->state : NULL;
+    const struct meeting_state *s = g->nodes.meet ? &g->nodes.view->state : NULL;
 
     return s && s->stage == STAGE_RUNNING && s->round == g->nodes.round ? s : NULL;
 }
@@ -316,7 +316,7 @@ int agent_run_nodes(struct agent *g, int *status, struct err *err)
             run_among_nodes(g);
     if (rc == 0)
         *status = conclude(g);
-    else if (g->meets) {
+    else if (g->nodes.meet) {
         tell_broken(g, err);
         gather(g);
     }

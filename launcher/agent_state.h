@@ -18,7 +18,7 @@
 
 /* This node in a run of several. */
 struct nodes {
-    struct meet *meet;
+    struct meet *meet;      /* NULL: the run has one node */
     struct meet_view *view; /* the last one copied by meet_look */
     int64_t round;          /* the last round that this node started; -1: none yet */
     bool again;             /* the launcher has not printed yet why that round is over */
@@ -39,11 +39,10 @@ struct agent {
     int kept_data, key_file, rank_state; /* the memory files of `identity`; -1: none */
     struct rank_slot *slots;             /* [nproc] in rank_state; ranks write them at any time; NULL: none */
     struct straggler straggler;
-    int64_t look_ms;        /* when to read `slots` and the progress file again */
-    int signals;            /* a signalfd */
-    int signal;             /* the first signal that ends the run; 0: none */
-    bool meets;             /* the run may have several nodes: `nodes` is open */
-    struct nodes nodes;     /* with `meets` */
+    int64_t look_ms; /* when to read `slots` and the progress file again */
+    int signals;     /* a signalfd */
+    int signal;      /* the first signal that ends the run; 0: none */
+    struct nodes nodes;
     struct waiting waiting; /* messages while waiting for other nodes */
     struct hang hang;
     char host[HOST_NAME_MAX + 1];

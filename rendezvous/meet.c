@@ -340,7 +340,6 @@ static void copy_view(const struct meet *m, struct meet_view *view)
     const bool broken = m->broken.kind && m->thread_ended;
 
     view->stage = broken ? NODE_OVER : n->stage;
-    view->why = broken ? NODE_WHY_NOT_REACHED : n->stage == NODE_OVER ? n->over.why : NODE_WHY_ENDED;
     look_at_error(m, &view->err);
     view->ticket = n->ticket;
     view->round = n->stage == NODE_WAITS                            ? n->wait.round

@@ -118,8 +118,8 @@ struct node {
             bool done;
         } over;
     };
-    int64_t stepped_ms;
-    int64_t ticket; /* 0: not welcomed yet */
+    int64_t stepped_ms; /* the time of the last step */
+    int64_t ticket;     /* 0: not welcomed yet */
     struct node_line line;
     struct meeting_node report;  /* the state that this node sends to the leader */
     struct meeting_state *state; /* the run's; version 0: not received yet */
