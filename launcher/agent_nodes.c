@@ -210,40 +210,15 @@ static void run_among_nodes(struct agent *g)
     meet_look(g->nodes.meet, g->nodes.view);
 }
 
-/* Whether a run with a fixed number of nodes succeeded without this node: other nodes filled it. */
+/* Whether other nodes have filled a run with a fixed number of nodes. */
 static bool is_surplus(const struct agent *g)
 {
     const struct meeting_state *s = &g->nodes.view->state;
+    bool member = g->options->nnodes_min != g->options->nnodes;
 
-    if (s->stage != STAGE_ENDED || s->end != END_SUCCESS || g->options->nnodes_min != g->options->nnodes)
-        return false;
     for (int64_t i = 0; i < s->n; i++)
-        if (s->members[i].ticket == g->nodes.view->ticket)
-            return false;
-    return true;
-}
-
-/* The exit status. On nodes that did not cause the failure it is 140, so that the operator, which compares all pods, can
- * tell which one did; 138 when too few nodes joined. `mine`: this node ended the run, by one of its ranks or its launcher. */
-static int verdict(const struct agent *g, bool mine)
-{
-    const struct meet_view *v = g->nodes.view;
-
-    if (v->state.stage != STAGE_ENDED) /* no error: the run had no place for this node in time */
-        return v->err.kind ? exit_error_code(&v->err) : EXIT_CODE_RETRYABLE;
-    switch ((enum meeting_end)v->state.end) {
-    case END_NONE:
-    case END_SUCCESS:
-        return is_surplus(g) ? EXIT_CODE_ERROR : EXIT_CODE_OK;
-    case END_FAILED:
-        return mine ? exit_status_code((int)v->state.cause.status) : EXIT_CODE_PEER_LOST;
-    case END_SIGNAL:
-    case END_LOST:
-        return EXIT_CODE_PEER_LOST;
-    case END_TIMEOUT:
-        return EXIT_CODE_RETRYABLE;
-    }
-    return EXIT_CODE_ERROR;
+        member = member || s->members[i].ticket == g->nodes.view->ticket;
+    return !member;
 }
 
 /* The run's root cause on another node, for the report. Its strings point into the view. */
@@ -263,48 +238,60 @@ static struct exit_worker remote_worker(const struct agent *g)
     };
 }
 
-/* Print how the run ended, with the root cause after this node's own failures; returns the exit status. */
+static void report_remote(struct agent *g)
+{
+    const int n = g->round.n;
+    struct exit_worker *all = arena_array(&g->arena, (size_t)n + 1, struct exit_worker);
+
+    memcpy(all, g->round.workers, (size_t)n * sizeof(*all));
+    all[n] = remote_worker(g);
+    agent_report(g, all, n + 1, n);
+}
+
+/* Print how the run ended, with the root cause after this node's own failures; returns the exit status: 140 on nodes
+ * that did not cause the failure, so that the operator, which compares all pods, can tell which one did. */
 static int conclude(struct agent *g)
 {
     const struct meet_view *v = g->nodes.view;
-    const bool mine = v->state.blame && v->state.blame == v->ticket;
-    const int status = verdict(g, mine);
+    const struct meeting_state *s = &v->state;
+    const bool ended = s->stage == STAGE_ENDED, failed = ended && s->end == END_FAILED;
+    const bool mine = s->blame && s->blame == v->ticket; /* it ended by a rank or the launcher of this node */
     int unsure;
     char name[32];
 
-    if (mine && v->state.cause.strength)
+    if (mine && s->cause.strength)
         agent_hang_blame(g);
-    const int own = exit_root_cause(g->round.workers, g->round.n, &unsure), n = g->round.n;
-    const bool failed =
-        v->state.stage == STAGE_ENDED && v->state.end == END_FAILED && v->state.cause.rank >= 0;
-
-    if (failed && mine && own >= 0) {
-        agent_report(g, g->round.workers, n, own);
-        return status;
-    }
-    if (g->signal) {
+    const int own = exit_root_cause(g->round.workers, g->round.n, &unsure);
+    if (failed && s->cause.rank >= 0 && mine && own >= 0)
+        agent_report(g, g->round.workers, g->round.n, own);
+    else if (g->signal) {
         agent_say(g, "torchrun: stopped by %s\n", exit_signal_name(g->signal, name));
         return EXIT_CODE_SIGNAL_BASE + g->signal;
-    }
-    if (failed) {
-        struct exit_worker *all = arena_array(&g->arena, (size_t)n + 1, struct exit_worker);
-        memcpy(all, g->round.workers, (size_t)n * sizeof(*all));
-        all[n] = remote_worker(g);
-        agent_report(g, all, n + 1, n);
-    } else if (v->state.stage == STAGE_ENDED && v->state.end != END_SUCCESS)
-        agent_say(g, "torchrun: %s\n", v->state.why);
-    else if (is_surplus(g))
-        agent_say(g,
-                  "torchrun: the run has ended well without this node (%s): other nodes filled its %d "
-                  "places (--nnodes). Was it started twice, or has a foreign launcher joined?\n",
-                  g->host, g->options->nnodes);
-    else if (v->err.kind && v->state.stage != STAGE_ENDED)
+    } else if (failed && s->cause.rank >= 0)
+        report_remote(g);
+    else if (ended && s->end != END_SUCCESS)
+        agent_say(g, "torchrun: %s\n", s->why);
+    if (failed)
+        return mine ? exit_status_code((int)s->cause.status) : EXIT_CODE_PEER_LOST;
+    if (!ended && v->err.kind) {
         agent_say(g, "torchrun: %s\n", v->err.msg);
-    else if (v->state.stage != STAGE_ENDED)
+        return exit_error_code(&v->err);
+    }
+    if (!ended) {
         agent_say(g, "torchrun: rendezvous at %s:%d: no place became free within %.3g s (--nnodes)\n",
                   g->options->meeting.host, g->options->meeting.port,
                   (double)g->options->meeting.node.join_ms / 1000);
-    return status;
+        return EXIT_CODE_RETRYABLE;
+    }
+    if (s->end != END_SUCCESS)
+        return s->end == END_TIMEOUT ? EXIT_CODE_RETRYABLE : EXIT_CODE_PEER_LOST;
+    if (!is_surplus(g))
+        return EXIT_CODE_OK;
+    agent_say(g,
+              "torchrun: the run has ended well without this node (%s): other nodes filled its %d places "
+              "(--nnodes). Was it started twice, or has a foreign launcher joined?\n",
+              g->host, g->options->nnodes);
+    return EXIT_CODE_ERROR;
 }
 
 int agent_run_nodes(struct agent *g, int *status, struct err *err)
