@@ -128,7 +128,7 @@ int agent_start_round(struct agent *g, struct err *err)
                    g->identity.first_rank, err) < 0)
         return -1;
     process_guard(CONTRACT_ENV_KEPT_DATA, g->identity.kept_data);
-    round_begin(&g->round, o->shutdown_timeout_ms); /* it resets the workers, which point to these texts */
+    round_begin(&g->round); /* it resets the workers, which point to these texts */
     arena_release(&g->errors);
     rank_state_clear(g->slots, o->nproc);
     straggler_begin(&g->straggler, g->identity.first_rank);
@@ -282,7 +282,7 @@ int agent_run(const struct options *o, char *const *env)
 
     prepare(&g, o, env);
     process_adopt_orphans();
-    round_init(&g.round, o->nproc, &g.arena);
+    round_init(&g.round, o->nproc, o->shutdown_timeout_ms, &g.arena);
     /* Open the logs first, because error messages go through them. */
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0 &&
         (rc = keep_key(&g, &err)) == 0) {

@@ -147,9 +147,9 @@ static void get_order(const struct options_host *host, struct arena *a, struct o
     const char *text = o->is_static ? NULL : host->get(CONTRACT_ENV_NODE_ORDER);
     int64_t order = o->is_static ? o->node_rank : -1;
 
-    if (text && *text && !sv_i64(sv_from(text), 0, OPTIONS_NODES_MAX - 1, &order))
+    if (text && *text && !sv_i64(sv_from(text), 0, MEETING_NODES_MAX - 1, &order))
         option_warn(o, a, CONTRACT_ENV_NODE_ORDER "=%.40s has no effect: expected 0..%d", text,
-                    OPTIONS_NODES_MAX - 1);
+                    MEETING_NODES_MAX - 1);
     o->meeting.node.wanted = order;
 }
 

@@ -18,12 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-    OPTIONS_WARNINGS_MAX = 8,
-    OPTIONS_NPROC_MAX = 1024,
-    OPTIONS_WORLD_MAX = 1 << 20,
-    OPTIONS_NODES_MAX = 2000
-};
+enum { OPTIONS_WARNINGS_MAX = 8, OPTIONS_NPROC_MAX = 1024, OPTIONS_WORLD_MAX = 1 << 20 };
 
 enum option_id {
     OPT_NNODES,

@@ -22,9 +22,7 @@ enum round_state {
 
 struct round {
     struct exit_worker *workers;
-    bool *
-        lingers; /* [nproc] the rank has exited after the stop signal, but children in its process group have not */
-    int n;       /* ranks started so far */
+    int n; /* ranks started so far */
     int nproc;
     enum round_state state;
     bool failed;                 /* a rank that the launcher did not stop exited with a status other than 0 */
@@ -34,9 +32,9 @@ struct round {
 };
 
 /* Allocate for nproc ranks; the state is ROUND_OVER. */
-void round_init(struct round *r, int nproc, struct arena *a);
+void round_init(struct round *r, int nproc, int64_t shutdown_timeout_ms, struct arena *a);
 /* Begin a round; then start each rank and report it with round_started, in the order of local ranks. */
-void round_begin(struct round *r, int64_t shutdown_timeout_ms);
+void round_begin(struct round *r);
 void round_started(struct round *r, int local, int rank, pid_t pid, const char *error_file);
 
 /* Stop the ranks with `signal`, unless they are stopping already. */

@@ -17,13 +17,12 @@
 #include "rendezvous/leader.h"
 
 enum {
-    NODE_LINKS_MAX = 10,                /* the current connection, a candidate, and parked ones */
-    NODE_CONNECT_MS = 1000,             /* how long a candidate may take to connect, */
-    NODE_CANDIDATE_MS = 2000,           /* and then until WELCOME arrives */
-    NODE_REST_MS = 100,                 /* between two dials */
-    NODE_ANSWER_MS = 2000,              /* without HEARD for this long, the node dials a candidate */
-    NODE_FAREWELL_MS = 2000,            /* how long the node waits for HEARD on its last message */
-    NODE_GONE_MS = QUORUM_RECONNECT_MS, /* to reconnect after the leader closed the connection */
+    NODE_LINKS_MAX = 10,      /* the current connection, a candidate, and parked ones */
+    NODE_CONNECT_MS = 1000,   /* how long a candidate may take to connect, */
+    NODE_CANDIDATE_MS = 2000, /* and then until WELCOME arrives */
+    NODE_REST_MS = 100,       /* between two dials */
+    NODE_ANSWER_MS = 2000,    /* without HEARD for this long, the node dials a candidate */
+    NODE_FAREWELL_MS = 2000,  /* how long the node waits for HEARD on its last message */
 };
 
 struct node_config {

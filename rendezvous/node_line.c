@@ -139,8 +139,8 @@ void node_check_leader(struct node *n, int64_t now_ms)
     }
     if (n->stage == NODE_REACHES || n->stage == NODE_OVER)
         return;
-    const bool gone =
-        l->broken_ms && now_ms - l->broken_ms >= NODE_GONE_MS && !first_at(n, LINE_CONNECTED, LINE_CURRENT);
+    const bool gone = l->broken_ms && now_ms - l->broken_ms >= QUORUM_RECONNECT_MS &&
+                      !first_at(n, LINE_CONNECTED, LINE_CURRENT);
     l->lost = l->lost || gone || (l->owed_ms && now_ms - l->owed_ms >= silence_ms(n));
 }
 
@@ -445,7 +445,7 @@ int64_t node_line_next_ms(const struct node *n, int64_t now_ms)
         return first;
     if (l->owed_ms)
         earlier(&first, l->owed_ms + silence_ms(n));
-    if (l->broken_ms && l->broken_ms + NODE_GONE_MS > now_ms)
-        earlier(&first, l->broken_ms + NODE_GONE_MS);
+    if (l->broken_ms && l->broken_ms + QUORUM_RECONNECT_MS > now_ms)
+        earlier(&first, l->broken_ms + QUORUM_RECONNECT_MS);
     return first;
 }
