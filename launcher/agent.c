@@ -281,7 +281,6 @@ int agent_run(const struct options *o, char *const *env)
     int rc, status = EXIT_CODE_ERROR;
 
     prepare(&g, o, env);
-    process_adopt_orphans();
     round_init(&g.round, o->nproc, o->shutdown_timeout_ms, &g.arena);
     /* Open the logs first, because error messages go through them. */
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0 &&
