@@ -26,6 +26,13 @@ static inline void cleanup_closep(const int *fd)
         close(*fd);
 }
 
+/* Close a descriptor, which becomes -1. */
+static inline void close_fd(int *fd)
+{
+    cleanup_closep(fd);
+    *fd = -1;
+}
+
 static inline void cleanup_closedirp(DIR **d)
 {
     if (*d)

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -105,22 +104,14 @@ static int start_rank(struct agent *g, const char *python, int local, struct are
     return 0;
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /* Choose MASTER_PORT: the leader's, the one given by option, or a free one for this round. */
 static int choose_port(struct agent *g, struct err *err)
 {
-    if (g->meets)
+    if (g->nodes.meet)
         return g->identity.master_port ? 0
                                        : err_set(err, ERR_FATAL, "node 0 found no free port for MASTER_PORT");
-    close_fd(&g->port_held);
     g->identity.master_port = g->options->master_port;
-    return g->identity.master_port ? 0 : nodes_hold_port(&g->identity.master_port, &g->port_held, err);
+    return g->identity.master_port ? 0 : agent_hold_port(&g->identity.master_port, &g->port_held, err);
 }
 
 int agent_start_round(struct agent *g, struct err *err)
@@ -133,11 +124,11 @@ int agent_start_round(struct agent *g, struct err *err)
         return -1;
     if (o->program_kind != PROGRAM_EXECUTABLE && program_python(&python, err) < 0)
         return -1;
-    if (logs_begin(&g->logs, g->meets ? (int)g->nodes.round : g->identity.restart_count,
+    if (logs_begin(&g->logs, g->nodes.meet ? (int)g->nodes.round : g->identity.restart_count,
                    g->identity.first_rank, err) < 0)
         return -1;
     process_guard(CONTRACT_ENV_KEPT_DATA, g->identity.kept_data);
-    round_begin(&g->round, o->shutdown_timeout_ms); /* it resets the workers, which point to these texts */
+    round_begin(&g->round); /* it resets the workers, which point to these texts */
     arena_release(&g->errors);
     rank_state_clear(g->slots, o->nproc);
     straggler_begin(&g->straggler, g->identity.first_rank);
@@ -175,8 +166,9 @@ static void read_signals(struct agent *g)
 /* How long poll may sleep, in milliseconds; -1: no limit. */
 static int wait_ms(const struct agent *g)
 {
-    const int64_t look_ms = round_over(&g->round) ? 0 : g->look_ms;
-    const int64_t due_ms[] = {round_due_ms(&g->round), g->waiting.due_ms, agent_hang_due_ms(g), look_ms};
+    const bool over = round_over(&g->round);
+    const int64_t due_ms[] = {over ? 0 : g->round.deadline_ms, over ? 0 : g->look_ms, g->waiting.due_ms,
+                              agent_hang_due_ms(g)};
     int64_t first_ms = INT64_MAX;
 
     for (size_t i = 0; i < ARRAY_LEN(due_ms); i++)
@@ -193,10 +185,10 @@ static void look_at_steps(struct agent *g)
 
     if (!g->slots)
         return;
-    if (straggler_measure(s, g->slots) && g->meets)
+    if (straggler_measure(s, g->slots) && g->nodes.meet)
         meet_report_steps(g->nodes.meet, &s->steps);
     struct steps run = s->steps;
-    if (g->meets && !meet_steps(g->nodes.meet, &run))
+    if (g->nodes.meet && !meet_steps(g->nodes.meet, &run))
         return; /* the leader's host reports */
     straggler_judge(s, &run);
     tracker_straggler(&g->tracker, (int)s->rank, s->ratio);
@@ -219,13 +211,13 @@ void agent_turn(struct agent *g)
     int n = logs_poll(&g->logs, g->pfds);
 
     g->pfds[n] = (struct pollfd){.fd = g->signals, .events = POLLIN};
-    g->pfds[n + 1] = (struct pollfd){.fd = g->meets ? meet_fd(g->nodes.meet) : -1, .events = POLLIN};
+    g->pfds[n + 1] = (struct pollfd){.fd = g->nodes.meet ? meet_fd(g->nodes.meet) : -1, .events = POLLIN};
     poll(g->pfds, (nfds_t)n + 2, wait_ms(g));
     if (logs_turn(&g->logs, g->pfds, n))
         usleep(LOGS_NAP_US);
     look_at_what_ranks_left(g, clock_mono_ms());
     read_signals(g);
-    if (g->meets)
+    if (g->nodes.meet)
         meet_look(g->nodes.meet, g->nodes.view);
     agent_read_ranks(g);
     round_step(&g->round);
@@ -289,8 +281,7 @@ int agent_run(const struct options *o, char *const *env)
     int rc, status = EXIT_CODE_ERROR;
 
     prepare(&g, o, env);
-    process_adopt_orphans();
-    round_init(&g.round, o->nproc, &g.arena);
+    round_init(&g.round, o->nproc, o->shutdown_timeout_ms, &g.arena);
     /* Open the logs first, because error messages go through them. */
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0 &&
         (rc = keep_key(&g, &err)) == 0) {

@@ -23,7 +23,7 @@ enum {
 /* Run to the end; returns the process's exit status: 0; the root cause's status; 128 + signal after a signal,
  * unless this node's rank failed and cannot be restarted: then that rank's status; or exit_error_code when the
  * launcher itself fails (no rank is left then). With several nodes also 140 (another node caused the end) and
- * 138 (too few nodes joined, or the run was full): see nodes_verdict. The caller must block o->signals and
+ * 138 (too few nodes joined, or the run was full). The caller must block o->signals and
  * SIGCHLD. Messages go to stderr, and each waits a bounded time for the console. */
 int agent_run(const struct options *o, char *const *env);
 

@@ -45,7 +45,7 @@ static enum exit_words words_of(const struct agent *g, int local, int *ret_code)
 
 void agent_read_ranks(struct agent *g)
 {
-    const struct meeting_state *state = g->meets ? nodes_running(&g->nodes) : NULL;
+    const struct meeting_state *state = agent_running(g);
     const bool asked = state && state->asks && !g->nodes.view->failure_reported;
     const struct clock c = clock_system();
     struct round *r = &g->round;

@@ -8,13 +8,22 @@
 #include "launcher/exit.h"
 #include "launcher/hang.h"
 #include "launcher/logs.h"
-#include "launcher/nodes.h"
 #include "launcher/progress/tracker.h"
 #include "launcher/round.h"
 #include "launcher/straggler.h"
+#include "launcher/suspect.h"
 #include "launcher/waiting.h"
 
 #include <limits.h>
+
+/* This node in a run of several. */
+struct nodes {
+    struct meet *meet;      /* NULL: the run has one node */
+    struct meet_view *view; /* the last one copied by meet_look */
+    int64_t round;          /* the last round that this node started; -1: none yet */
+    bool again;             /* the launcher has not printed yet why that round is over */
+    char master_addr[MEETING_NAME_BYTES];
+};
 
 struct agent {
     const struct options *options;
@@ -26,15 +35,14 @@ struct agent {
     struct env_round identity;
     struct tracker tracker;
     struct pollfd *pfds;
-    int port_held;                       /* a socket that reserves the MASTER_PORT chosen here; -1: none */
+    int port_held; /* a socket that reserves the MASTER_PORT chosen or offered here; -1: none */
     int kept_data, key_file, rank_state; /* the memory files of `identity`; -1: none */
     struct rank_slot *slots;             /* [nproc] in rank_state; ranks write them at any time; NULL: none */
     struct straggler straggler;
-    int64_t look_ms;        /* when to read `slots` and the progress file again */
-    int signals;            /* a signalfd */
-    int signal;             /* the first signal that ends the run; 0: none */
-    bool meets;             /* the run may have several nodes: `nodes` is open */
-    struct nodes nodes;     /* with `meets` */
+    int64_t look_ms; /* when to read `slots` and the progress file again */
+    int signals;     /* a signalfd */
+    int signal;      /* the first signal that ends the run; 0: none */
+    struct nodes nodes;
     struct waiting waiting; /* messages while waiting for other nodes */
     struct hang hang;
     char host[HOST_NAME_MAX + 1];
@@ -68,7 +76,7 @@ int agent_start_round(struct agent *g, struct err *err) MUST_CHECK;
  * launcher sleeps only here. */
 void agent_turn(struct agent *g);
 
-/* agent_hang.c: detect a hang, if options->progress_timeout_ms > 0; else these do nothing. Call open before
+/* Detect a hang, if options->progress_timeout_ms > 0; else these do nothing. Call open before
  * logs_open, begin when the ranks have started, step after each event. due_ms: when to call step at the
  * latest. end: when the round is over and the logs are read; true if it hung (the launcher has then reported
  * its suspect). blame: mark this node's suspect as the failed rank, with exit code 138. */
@@ -79,16 +87,19 @@ int64_t agent_hang_due_ms(const struct agent *g);
 bool agent_hang_end(struct agent *g);
 void agent_hang_blame(struct agent *g);
 
-/* agent_ranks.c: examine the ranks' processes and fill hang.found. look_at_ranks: first reading. look_again:
- * second reading of one rank, HANG_LOOK_MS later. abort_ranks: abort the Python processes of ranks that are
- * not in uninterruptible sleep, one at a time; true when all have ended. look_last: after the stacks are
- * read: a Python process that is still alive without a stack is in uninterruptible sleep. */
-void agent_look_at_ranks(struct agent *g);
-void agent_look_again(struct agent *g, int local, int64_t now_ms);
-bool agent_abort_ranks(struct agent *g);
-void agent_look_last(struct agent *g, int local);
+/* Find a free TCP port and bind the socket *held to it, in place of another one. While it is open, the kernel
+ * does not assign the port to other sockets (an outgoing connection, another launcher). A process can still
+ * listen at this port with SO_REUSEADDR, as PyTorch's TCPStore and this project's collectives do. */
+int agent_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
 
 /* With several nodes: run rounds until the leader ends the run; *status is the exit status. */
 int agent_run_nodes(struct agent *g, int *status, struct err *err) MUST_CHECK;
+
+/* With several nodes: the run's state while this node's round runs, else NULL. */
+const struct meeting_state *agent_running(const struct agent *g);
+
+/* Report to the leader the root cause among this node's ranks (see exit_root_cause; only the first call of a round has
+ * an effect), or the suspect if the round hangs (`hung`, else NULL). */
+void agent_tell_failure(struct agent *g, const struct exit_worker *w, int unsure, const struct suspect *hung);
 
 #endif

@@ -89,7 +89,7 @@ static bool is_own(const char *variable)
         CONTRACT_ENV_RANK_STATE "=", CONTRACT_ENV_PROGRESS_PORT "=",   CONTRACT_ENV_PROGRESS_TIMEOUT "=",
         CONTRACT_ENV_NODE_ORDER "=", CONTRACT_ENV_JOB_KEY "=",         CONTRACT_ENV_KEY_FILE "="};
 
-    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
         if (same_variable(variable, own[i]))
             return true;
     return false;

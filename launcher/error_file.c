@@ -14,39 +14,27 @@
 
 static const int64_t LATEST_S = 253402300799; /* the year 9999 */
 
-/* The begin of the value of the first member `quoted` ("\"name\"") at or after `p`; NULL: none. Inside a
- * string its quotes would be escaped. */
-static const char *value_of(const char *p, const char *quoted)
+/* The last member of that name ("\"name\"") of an object; empty: none, or `value` is no object. */
+static struct sv member(struct sv value, const char *quoted)
 {
-    while ((p = strstr(p, quoted))) {
-        p += strlen(quoted);
-        p += strspn(p, MEMBERS_SPACES);
-        if (*p == ':')
-            return p + 1 + strspn(p + 1, MEMBERS_SPACES);
-    }
-    return NULL;
-}
-
-/* The content of the first such member whose value is a string. */
-static const char *string_of(const char *text, const char *quoted)
-{
-    const char *p = text;
-
-    while ((p = value_of(p, quoted)))
-        if (*p == '"')
-            return p + 1;
-    return NULL;
-}
-
-/* The last member "errorCode" of the object whose content begins at `p`, not of a nested object. */
-static struct sv own_code(const char *p)
-{
+    const char *p = sv_starts(value, "{") ? value.p + 1 : "";
     struct json_member m;
-    struct sv found = {0};
+    struct sv found = {"", 0};
 
     while (members_next(&p, &m))
-        found = sv_eq(m.name, "\"errorCode\"") ? m.value : found;
+        found = sv_eq(m.name, quoted) ? m.value : found;
     return found;
+}
+
+/* The file's member "message": the text, or an object with it. */
+static struct sv message_of(const struct buf *text)
+{
+    return member(sv_trim(sv_from(buf_str(text))), "\"message\"");
+}
+
+static struct sv text_of(struct sv message)
+{
+    return sv_starts(message, "{") ? member(message, "\"message\"") : message;
 }
 
 /* Parse four hexadecimal digits; -1: not hexadecimal. */
@@ -128,34 +116,21 @@ static char *decode(const char *p, struct arena *a)
     return out;
 }
 
-/* Decode a string member; NULL if it is missing or empty (the trainer has no traceback). */
-static char *decode_string(const char *text, const char *quoted, struct arena *a)
+/* Decode a string; NULL if it is none or empty (the trainer has no traceback). */
+static char *decode_string(struct sv value, struct arena *a)
 {
-    const char *content = string_of(text, quoted);
-    char *decoded = content ? decode(content, a) : NULL;
+    char *decoded = sv_starts(value, "\"") ? decode(value.p + 1, a) : NULL;
 
     return decoded && *decoded ? decoded : NULL;
 }
 
 /* The timestamp in seconds, a number or a string. */
-static int64_t time_of(const char *text)
+static int64_t time_of(struct sv value)
 {
-    const char *p = value_of(text, "\"timestamp\"");
+    const char *p = value.p + sv_starts(value, "\"");
     int64_t s;
 
-    if (!p)
-        return 0;
-    p += *p == '"';
     return sv_i64((struct sv){p, strspn(p, "0123456789")}, 1, LATEST_S, &s) ? s * 1000 : 0;
-}
-
-static int code_of(const char *text)
-{
-    const char *object = value_of(text, "\"message\"");
-    const struct sv code = object && *object == '{' ? own_code(object + 1) : (struct sv){0};
-    int64_t n;
-
-    return sv_i64(code, 1, UINT8_MAX, &n) ? (int)n : 0;
 }
 
 struct error_file error_file_read(const char *path, struct arena *a)
@@ -166,26 +141,31 @@ struct error_file error_file_read(const char *path, struct arena *a)
 
     if (fs_read_regular(path, &text, &ignored) < 0) /* the path may be a FIFO or a device */
         return (struct error_file){0};
-    const char *message = decode_string(buf_str(&text), "\"message\"", &whole);
-    const char *traceback = decode_string(buf_str(&text), "\"py_callstack\"", &whole);
+    const struct sv whole_message = message_of(&text);
+    const struct sv more = sv_starts(whole_message, "{") ? member(whole_message, "\"extraInfo\"")
+                                                         : sv_trim(sv_from(buf_str(&text)));
+    const char *message = decode_string(text_of(whole_message), &whole);
+    const char *traceback = decode_string(member(more, "\"py_callstack\""), &whole);
+    int64_t code = 0;
+
+    (void)sv_i64(member(whole_message, "\"errorCode\""), 1, UINT8_MAX, &code);
     return (struct error_file){
         .message = message ? arena_strndup(a, message, text_head(message, ERROR_FILE_MESSAGE_BYTES)) : NULL,
         .traceback = traceback ? arena_strdup(a, text_tail(traceback, ERROR_FILE_TRACEBACK_BYTES).p) : NULL,
-        .wall_ms = time_of(buf_str(&text)),
-        .exit_code = code_of(buf_str(&text))};
+        .wall_ms = time_of(member(more, "\"timestamp\"")),
+        .exit_code = (int)code};
 }
 
 /* Set "errorCode" to the exit code in the message, if the message is an object. */
-static void put_coded(const struct buf *text, int exit_code, struct buf *out)
+static void put_coded(const struct buf *text, struct sv message, int exit_code, struct buf *out)
 {
-    const char *object = value_of(text->data, "\"message\"");
-    const bool is_object = *object == '{';
-    const struct sv code = is_object ? own_code(object + 1) : (struct sv){0};
-    const char *cut = code.p ? code.p : object + is_object, *rest = cut + code.len;
+    const bool is_object = sv_starts(message, "{");
+    const struct sv code = member(message, "\"errorCode\"");
+    const char *cut = code.len ? code.p : message.p + is_object, *rest = cut + code.len;
 
     buf_append(out, text->data, (size_t)(cut - text->data), NULL);
     if (is_object)
-        buf_printf(out, NULL, code.p ? "%d" : "\"errorCode\": %d, ", exit_code);
+        buf_printf(out, NULL, code.len ? "%d" : "\"errorCode\": %d, ", exit_code);
     buf_append(out, rest, text->len - (size_t)(rest - text->data), NULL);
 }
 
@@ -206,9 +186,9 @@ int error_file_pass(const char *from, const char *to, int exit_code, struct err 
     struct err ignored;
     struct stat st;
 
-    if (fs_read_regular(from, &text, &ignored) < 0 || !string_of(buf_str(&text), "\"message\""))
+    if (fs_read_regular(from, &text, &ignored) < 0 || !sv_starts(text_of(message_of(&text)), "\""))
         return 0;
-    put_coded(&text, exit_code, &out); /* it has room for it */
+    put_coded(&text, message_of(&text), exit_code, &out); /* it has room for it */
     if (lstat(to, &st) == 0 && !S_ISREG(st.st_mode))
         return write_into(to, &out, err);
     return fs_write_atomic(to, out.data, out.len, err);

@@ -3,7 +3,7 @@
  *
  * The file is JSON, {"message": {"message": "ValueError: ...", "extraInfo": {"py_callstack": "Traceback ...",
  * "timestamp": "1700000000"}}}, perhaps with "errorCode" beside "extraInfo", or {"message": "...",
- * "timestamp": 1700000000}. The reader takes the first string of each name, at any depth.
+ * "timestamp": 1700000000}.
  *
  * Ownership: texts are in the caller's arena.
  * Errors:    a missing file, one larger than ERROR_FILE_BYTES or of another form gives no texts. */

@@ -1,4 +1,4 @@
-/* evidence.h - read the state of a rank's processes from /proc. agent_ranks.c calls it when a round hangs.
+/* evidence.h - read the state of a rank's processes from /proc. agent_hang.c calls it when a round hangs.
  *
  * A rank is a session, whose leader the launcher started. Its main process is the leader, or the leader's
  * child if the leader is not Python (a shell). The state is that of the main thread.

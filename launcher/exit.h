@@ -38,6 +38,7 @@ struct exit_worker {
     pid_t pid;
     bool running;
     bool stopped_by_us; /* the launcher signalled it before it exited */
+    bool lingers;       /* it has exited after that, but children in its process group have not */
     bool
         raised; /* it had raised an exception (EXIT_WORDS_OWN) when the first rank failed: treat it as failed */
     enum exit_words words;

@@ -72,13 +72,6 @@ int logs_open(struct logs *l, const struct options *o, const char *run_id, struc
     return 0;
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 static void close_stream(struct log_stream *s)
 {
     close_fd(&s->child);

@@ -27,7 +27,7 @@ static const char *behind_value(const char *p)
 
 static const char *behind_spaces(const char *p)
 {
-    return p + strspn(p, MEMBERS_SPACES);
+    return p + strspn(p, " \t\r\n");
 }
 
 bool members_next(const char **p, struct json_member *ret)

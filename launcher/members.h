@@ -10,8 +10,6 @@
 
 #include "common/sv.h"
 
-#define MEMBERS_SPACES " \t\r\n"
-
 struct json_member {
     struct sv name; /* with its quotes, as written */
     struct sv value;

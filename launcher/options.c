@@ -5,7 +5,6 @@
 #include "launcher/options_read.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int signal_number(struct sv name)
@@ -132,9 +131,14 @@ static int get_seconds(const struct options_host *host, const char *name, int mi
 static int get_shutdown_timeout(const struct option_values *v, const struct options_host *host,
                                 struct options *o, struct err *err)
 {
-    if (v->text[OPT_SHUTDOWN_TIMEOUT])
-        return option_seconds(v, OPT_SHUTDOWN_TIMEOUT, &o->shutdown_timeout_ms, err);
-    return get_seconds(host, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", 0, 86400, &o->shutdown_timeout_ms, err);
+    double s;
+
+    if (!v->text[OPT_SHUTDOWN_TIMEOUT])
+        return get_seconds(host, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", 0, 86400, &o->shutdown_timeout_ms, err);
+    if (option_read(v, OPT_SHUTDOWN_TIMEOUT, &s, err) < 0)
+        return -1;
+    o->shutdown_timeout_ms = (int64_t)(s * 1000);
+    return 0;
 }
 
 /* Without an order, or with one that cannot be, addresses decide. */
@@ -143,9 +147,9 @@ static void get_order(const struct options_host *host, struct arena *a, struct o
     const char *text = o->is_static ? NULL : host->get(CONTRACT_ENV_NODE_ORDER);
     int64_t order = o->is_static ? o->node_rank : -1;
 
-    if (text && *text && !sv_i64(sv_from(text), 0, OPTIONS_NODES_MAX - 1, &order))
+    if (text && *text && !sv_i64(sv_from(text), 0, MEETING_NODES_MAX - 1, &order))
         option_warn(o, a, CONTRACT_ENV_NODE_ORDER "=%.40s has no effect: expected 0..%d", text,
-                    OPTIONS_NODES_MAX - 1);
+                    MEETING_NODES_MAX - 1);
     o->meeting.node.wanted = order;
 }
 
@@ -164,7 +168,7 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
 {
     struct options o = {.shutdown_timeout_ms = CONTRACT_SHUTDOWN_TIMEOUT_S * 1000, .role = "default"};
     struct option_values v;
-    int64_t ignored_ms;
+    double ignored;
     int shell;
 
     if (option_values_parse(argc, argv, host, a, &v, err) < 0)
@@ -185,7 +189,7 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
     if (refuse_unsupported(&v, err) < 0 || options_nnodes(&v, &o, err) < 0 ||
         options_nproc(&v, host, &o, err) < 0 || options_rendezvous(&v, host, a, &o, err) < 0 ||
         option_int(&v, OPT_MAX_RESTARTS, &o.max_restarts, err) < 0 ||
-        option_seconds(&v, OPT_MONITOR_INTERVAL, &ignored_ms, err) < 0 ||
+        option_read(&v, OPT_MONITOR_INTERVAL, &ignored, err) < 0 ||
         get_shutdown_timeout(&v, host, &o, err) < 0 ||
         get_seconds(host, CONTRACT_ENV_PROGRESS_TIMEOUT, 1, CONTRACT_PROGRESS_TIMEOUT_MAX_S,
                     &o.progress_timeout_ms, err) < 0 ||

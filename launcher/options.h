@@ -18,12 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum {
-    OPTIONS_WARNINGS_MAX = 8,
-    OPTIONS_NPROC_MAX = 1024,
-    OPTIONS_WORLD_MAX = 1 << 20,
-    OPTIONS_NODES_MAX = 2000
-};
+enum { OPTIONS_WARNINGS_MAX = 8, OPTIONS_NPROC_MAX = 1024, OPTIONS_WORLD_MAX = 1 << 20 };
 
 enum option_id {
     OPT_NNODES,
@@ -95,7 +90,7 @@ struct options {
     int nnodes_min;
     int nnodes, nproc, node_rank; /* nnodes: the maximum; nproc: ranks of this node */
     bool is_static;               /* nodes have fixed ranks (--rdzv-backend static) */
-    /* Of several nodes; nodes.c adds what stands below. Its node's key is that of the ranks of one node, too. */
+    /* Of several nodes; agent_nodes.c adds what stands below. Its node's key is that of the ranks of one node, too. */
     struct meet_config meeting;
     bool standalone;
     const char *run_id;      /* NULL: standalone, the launcher generates one */

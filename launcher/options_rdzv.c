@@ -4,7 +4,6 @@
 #include "launcher/options_read.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -203,7 +202,7 @@ static int get_master(const struct option_values *v, struct arena *a, struct opt
         get_address(v, OPT_MASTER_ADDR, a, &o->master_addr, err) < 0 || get_conf(v, a, o, err) < 0 ||
         (v->text[OPT_RDZV_ENDPOINT] && split_endpoint(v, a, &host, &port, err) < 0))
         return -1;
-    if (o->nnodes > OPTIONS_NODES_MAX)
+    if (o->nnodes > MEETING_NODES_MAX)
         return option_bad(v, OPT_NNODES, err, "at most 2000 nodes");
     return o->is_static && !o->standalone ? get_static(v, host, port, o, err)
                                           : get_dynamic(v, host, port, o, err);

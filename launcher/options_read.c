@@ -46,18 +46,6 @@ int option_int(const struct option_values *v, int id, int *ret, struct err *err)
     return 0;
 }
 
-int option_seconds(const struct option_values *v, int id, int64_t *ret_ms, struct err *err)
-{
-    double s;
-
-    if (!v->text[id])
-        return 0;
-    if (option_read(v, id, &s, err) < 0)
-        return -1;
-    *ret_ms = (int64_t)(s * 1000);
-    return 0;
-}
-
 int options_nnodes(const struct option_values *v, struct options *o, struct err *err)
 {
     struct sv rest = sv_from(v->text[OPT_NNODES] ? v->text[OPT_NNODES] : "1"), part;

@@ -11,10 +11,9 @@
 /* Set *err to "--max-restarts=x: expected ...". Always -1. */
 int option_bad(const struct option_values *v, int id, struct err *err, const char *expected);
 
-/* Write the value by the option's row. option_int: of option_integer; option_seconds: of option_number. */
+/* Write the value by the option's row. option_int: of option_integer. */
 int option_read(const struct option_values *v, int id, void *field, struct err *err) MUST_CHECK;
 int option_int(const struct option_values *v, int id, int *ret, struct err *err) MUST_CHECK;
-int option_seconds(const struct option_values *v, int id, int64_t *ret_ms, struct err *err) MUST_CHECK;
 
 /* Add a warning; of more than fit the first stay. */
 void option_warn(struct options *o, struct arena *a, const char *fmt, ...)

@@ -49,7 +49,7 @@ static char *const *program_words(char *const *rest, struct arena *a)
 }
 
 /* ConfigMaps, files and shells leave blanks and newlines around values. A prefix, and texts that lines are searched for, may
- * have them. */
+ * have them. As in PyTorch's, some options with an empty value ("--log-dir=$UNSET") count as not given. */
 static void trim_values(struct option_values *v, struct arena *a)
 {
     for (int i = 0; i < N_OPTIONS; i++) {
@@ -57,6 +57,8 @@ static void trim_values(struct option_values *v, struct arena *a)
         if (v->text[i] && i != OPT_LOG_LINE_PREFIX_TEMPLATE && i != OPT_DUPLICATE_STDOUT_FILTERS &&
             i != OPT_DUPLICATE_STDERR_FILTERS)
             v->text[i] = arena_strndup(a, text.p, text.len);
+        if (!text.len && (i == OPT_RDZV_ID || i == OPT_LOG_DIR || i == OPT_LOCAL_RANKS_FILTER))
+            v->text[i] = NULL;
     }
 }
 

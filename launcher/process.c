@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,11 +90,6 @@ void process_abort(pid_t pid)
     kill(pid, SIGCONT);
 }
 
-void process_adopt_orphans(void)
-{
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-}
-
 /* Get this process's children, up to n. */
 static int children(pid_t *pids, int n)
 {
@@ -163,6 +157,7 @@ void process_guard(const char *variable, const char *value)
     const pid_t self = getpid();
     char mark[96] = "";
 
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     snprintf(mark + 1, sizeof(mark) - 1, "%s=%s", variable, value);
     if (self != 1 && *value && fork() == 0)
         stand_guard(self, mark);

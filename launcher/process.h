@@ -33,12 +33,10 @@ void process_signal_group(pid_t leader, int signal);
  * file. */
 void process_abort(pid_t pid);
 
-/* Make this process the parent of its descendants' orphans (PR_SET_CHILD_SUBREAPER). */
-void process_adopt_orphans(void);
-
-/* Start the guard: a child that waits for the end of this process, and then kills all processes with
- * variable=value in their environment, that is, all that the ranks have started, in any session. Does nothing
- * in process 1, whose end also ends its PID namespace, or if `value` is "". process_sweep ends the guard. */
+/* Make this process the parent of its descendants' orphans (PR_SET_CHILD_SUBREAPER), and start the guard: a child
+ * that waits for the end of this process, and then kills all processes with variable=value in their environment,
+ * that is, all that the ranks have started, in any session. Process 1, whose end also ends its PID namespace, has
+ * no guard, and there is none if `value` is "". process_sweep ends the guard. */
 void process_guard(const char *variable, const char *value);
 
 /* Kill and reap all children (orphans of ranks that have exited, the guard). Takes about 1 s at most. */

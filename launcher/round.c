@@ -4,7 +4,6 @@
 #include "launcher/agent.h"
 #include "launcher/process.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,21 +15,19 @@ static int64_t wall_ms(void)
     return c.wall_ms(c.ctx);
 }
 
-void round_init(struct round *r, int nproc, struct arena *a)
+void round_init(struct round *r, int nproc, int64_t shutdown_timeout_ms, struct arena *a)
 {
-    *r = (struct round){.nproc = nproc, .state = ROUND_OVER};
-    r->workers = arena_array(a, (size_t)nproc, struct exit_worker);
-    r->lingers = arena_array(a, (size_t)nproc, bool);
+    *r = (struct round){.workers = arena_array(a, (size_t)nproc, struct exit_worker),
+                        .nproc = nproc,
+                        .state = ROUND_OVER,
+                        .shutdown_timeout_ms = shutdown_timeout_ms};
 }
 
-void round_begin(struct round *r, int64_t shutdown_timeout_ms)
+void round_begin(struct round *r)
 {
     memset(r->workers, 0, (size_t)r->nproc * sizeof(*r->workers));
-    memset(r->lingers, 0, (size_t)r->nproc * sizeof(*r->lingers));
-    *r = (struct round){.workers = r->workers,
-                        .lingers = r->lingers,
-                        .nproc = r->nproc,
-                        .shutdown_timeout_ms = shutdown_timeout_ms};
+    *r = (struct round){
+        .workers = r->workers, .nproc = r->nproc, .shutdown_timeout_ms = r->shutdown_timeout_ms};
 }
 
 void round_started(struct round *r, int local, int rank, pid_t pid, const char *error_file)
@@ -43,7 +40,7 @@ void round_started(struct round *r, int local, int rank, pid_t pid, const char *
 static void signal_all(struct round *r, int signal)
 {
     for (int i = 0; i < r->n; i++)
-        if (r->workers[i].running || r->lingers[i]) {
+        if (r->workers[i].running || r->workers[i].lingers) {
             r->workers[i].stopped_by_us = r->workers[i].stopped_by_us || r->workers[i].running;
             process_signal_group(r->workers[i].pid, signal);
         }
@@ -137,7 +134,7 @@ static void ended(struct round *r, int i, int status)
      * kills them. Those of a stopped rank may still save their work, so the round waits for them. It sends
      * them SIGTERM, because they may have missed the first signal: shells let background processes ignore
      * SIGINT and SIGQUIT, and a process may have started after the signal. */
-    r->lingers[i] = w->stopped_by_us;
+    r->workers[i].lingers = w->stopped_by_us;
     if (w->stopped_by_us && r->state == ROUND_STOPPING)
         process_signal_group(w->pid, SIGTERM);
     if (!w->stopped_by_us && status != 0)
@@ -155,14 +152,14 @@ void round_reap(struct round *r)
             ended(r, i, status);
     }
     for (int i = 0; i < r->n; i++)
-        if (r->lingers[i] && !group_lives(r->workers[i].pid))
-            r->lingers[i] = false;
+        if (r->workers[i].lingers && !group_lives(r->workers[i].pid))
+            r->workers[i].lingers = false;
 }
 
 static bool any_left(const struct round *r)
 {
     for (int i = 0; i < r->n; i++)
-        if (r->workers[i].running || r->lingers[i])
+        if (r->workers[i].running || r->workers[i].lingers)
             return true;
     return false;
 }
@@ -201,11 +198,6 @@ void round_step(struct round *r)
     case ROUND_OVER:
         break;
     }
-}
-
-int64_t round_due_ms(const struct round *r)
-{
-    return r->state == ROUND_OVER ? 0 : r->deadline_ms;
 }
 
 bool round_over(const struct round *r)

@@ -22,21 +22,19 @@ enum round_state {
 
 struct round {
     struct exit_worker *workers;
-    bool *
-        lingers; /* [nproc] the rank has exited after the stop signal, but children in its process group have not */
-    int n;       /* ranks started so far */
+    int n; /* ranks started so far */
     int nproc;
     enum round_state state;
     bool failed;                 /* a rank that the launcher did not stop exited with a status other than 0 */
     int ended;                   /* ranks that have exited, for exit_worker.order */
     int64_t shutdown_timeout_ms; /* from the stop signal to SIGKILL */
-    int64_t deadline_ms;         /* of the current state; 0: none */
+    int64_t deadline_ms;         /* of the current state: when to call round_step at the latest; 0: none */
 };
 
 /* Allocate for nproc ranks; the state is ROUND_OVER. */
-void round_init(struct round *r, int nproc, struct arena *a);
+void round_init(struct round *r, int nproc, int64_t shutdown_timeout_ms, struct arena *a);
 /* Begin a round; then start each rank and report it with round_started, in the order of local ranks. */
-void round_begin(struct round *r, int64_t shutdown_timeout_ms);
+void round_begin(struct round *r);
 void round_started(struct round *r, int local, int rank, pid_t pid, const char *error_file);
 
 /* Stop the ranks with `signal`, unless they are stopping already. */
@@ -54,9 +52,6 @@ void round_reap(struct round *r);
 
 /* Change the state according to exits and the deadline. */
 void round_step(struct round *r);
-
-/* When to call round_step at the latest; 0: no deadline. */
-int64_t round_due_ms(const struct round *r);
 
 bool round_over(const struct round *r);
 

@@ -1,5 +1,5 @@
 /* stack.h - find the code line of a Python process in the stacks that its faulthandler wrote to stderr on
- * SIGABRT. agent_ranks.c calls it. Pure.
+ * SIGABRT. agent_hang.c calls it. Pure.
  *
  * Errors: none. The text is a rank's output and may contain any bytes; without a stack, known is false. */
 #ifndef TK_LAUNCHER_STACK_H

@@ -1,8 +1,6 @@
 /* straggler.c - measure windows of steps, and find the straggler over the last ones. */
 #include "launcher/straggler.h"
 
-#include "common/cleanup.h"
-
 #include <stdlib.h>
 #include <string.h>
 

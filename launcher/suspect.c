@@ -1,12 +1,9 @@
 /* suspect.c - choose the rank that most likely blocks the others. */
 #include "launcher/suspect.h"
-#include "common/cleanup.h"
 #include "common/text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 /* A rank that uses more CPU than this runs, perhaps in another thread than its main one. Below it, it
  * sleeps. */

@@ -5,17 +5,11 @@
 #include <inttypes.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <string.h>
 
 void waiting_begin(struct waiting *w, int64_t now_ms)
 {
     w->since_ms = now_ms;
     w->due_ms = now_ms + WAITING_NAME_MS;
-}
-
-void waiting_end(struct waiting *w)
-{
-    w->due_ms = 0;
 }
 
 bool waiting_due(struct waiting *w, const struct meet_view *v, int64_t now_ms)
@@ -55,14 +49,14 @@ static void say_forming(const struct waiting *w, const struct options *o, const 
         add_limit(out, w->heard_ms + s->left_ms, now_ms);
 }
 
-void waiting_format(const struct waiting *w, const struct nodes *n, int64_t now_ms,
-                    char out[static WAITING_BYTES])
+void waiting_format(const struct waiting *w, const struct options *o, const struct meet_view *v,
+                    int64_t now_ms, char out[static WAITING_BYTES])
 {
-    const struct meet_config *m = &n->options->meeting;
-    const struct meeting_state *s = &n->view->state;
-    const bool in = n->view->stage != NODE_REACHES;
+    const struct meet_config *m = &o->meeting;
+    const struct meeting_state *s = &v->state;
+    const bool in = v->stage != NODE_REACHES;
     const bool running = in && s->stage == STAGE_RUNNING;
-    const bool ended_here = running && n->view->stage == NODE_RESTS;
+    const bool ended_here = running && v->stage == NODE_RESTS;
 
     snprintf(out, WAITING_BYTES, "rendezvous at %.100s:%d: waiting for %s for %" PRId64 " s", m->host,
              m->port,
@@ -73,10 +67,10 @@ void waiting_format(const struct waiting *w, const struct nodes *n, int64_t now_
              (now_ms - w->since_ms) / 1000);
     if (!in) {
         add_limit(out, w->since_ms + m->node.join_ms, now_ms);
-        if (n->view->err.msg[0])
-            text_add(out, WAITING_BYTES, " (%s)", n->view->err.msg);
+        if (v->err.msg[0])
+            text_add(out, WAITING_BYTES, " (%s)", v->err.msg);
     } else if (!running)
-        say_forming(w, n->options, s, now_ms, out);
+        say_forming(w, o, s, now_ms, out);
     else if (!ended_here)
-        add_limit(out, n->view->spare_until_ms, now_ms);
+        add_limit(out, v->spare_until_ms, now_ms);
 }

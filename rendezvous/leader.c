@@ -165,12 +165,11 @@ static void hear(struct leader *l, int link, const struct meeting_node *record, 
         quorum_unreachable(&l->quorum, k->ticket);
         return;
     }
-    node.connection = k->hello.number;
     node.leaders = k->local;
     quorum_hear(&l->quorum, k->ticket, &node, now_ms);
 }
 
-static bool take(struct leader *l, int link, const struct message *m, int64_t now_ms)
+bool leader_heard(struct leader *l, int link, const struct message *m, int64_t now_ms)
 {
     struct leader_link *k = &l->links[link];
 
@@ -187,15 +186,6 @@ static bool take(struct leader *l, int link, const struct message *m, int64_t no
     return true;
 }
 
-bool leader_heard(struct leader *l, int link, const struct message *m, int64_t now_ms)
-{
-    const bool good = take(l, link, m, now_ms);
-
-    if (!good)
-        leader_closed(l, link, LINK_CLOSED, now_ms);
-    return good;
-}
-
 void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms)
 {
     const struct leader_link *k = &l->links[link];
@@ -204,7 +194,7 @@ void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms
     if (n && n->link == link) {
         n->link = -1;
         if (how == LINK_CLOSED)
-            quorum_disconnected(&l->quorum, k->ticket, k->hello.number, now_ms);
+            quorum_disconnected(&l->quorum, k->ticket, now_ms);
     }
     free_link(l, link);
 }
@@ -224,15 +214,6 @@ size_t leader_frame_max(const struct leader *l, int link)
     return l->links[link].ticket ? MESSAGE_NODE_BYTES : MESSAGE_FIRST_BYTES;
 }
 
-/* This process was stopped for `pause_ms`: extend every connection's deadlines by that. */
-static void excuse(struct leader *l, int64_t pause_ms)
-{
-    for (int i = 0; i < l->n_links; i++)
-        l->links[i].came_ms += pause_ms;
-    for (int i = 0; i < l->n_nodes; i++)
-        l->nodes[i].behind_ms += l->nodes[i].behind_ms ? pause_ms : 0;
-}
-
 /* Close connections that sent no NODE within LEADER_GREET_MS. */
 static void close_late(struct leader *l, int64_t now_ms)
 {
@@ -246,15 +227,12 @@ static void close_late(struct leader *l, int64_t now_ms)
 
 void leader_decide(struct leader *l, int64_t now_ms)
 {
-    if (l->due_ms && now_ms - l->due_ms > QUORUM_PAUSE_MS)
-        excuse(l, now_ms - l->due_ms);
     close_late(l, now_ms);
     while (quorum_step(&l->quorum, now_ms))
         ;
     (void)quorum_count_joined(&l->quorum, now_ms);
     (void)quorum_steps(&l->quorum, &l->steps);
     l->next = 0;
-    l->due_ms = leader_next_ms(l, now_ms);
 }
 
 /* Whether STATE goes over this connection: the node's newest, or any one if the node has sent no NODE yet. */
@@ -314,11 +292,8 @@ bool leader_act(struct leader *l, struct leader_action *a)
 
 int64_t leader_next_ms(const struct leader *l, int64_t now_ms)
 {
-    /* Wake up often enough to notice a pause of this process before it counts much. */
-    const int64_t half_ms = now_ms + l->config.quorum.keep_alive_ms / 2;
     int64_t next_ms = quorum_next_ms(&l->quorum, now_ms);
 
-    next_ms = next_ms < half_ms ? next_ms : half_ms;
     for (int i = 0; i < l->n_links; i++)
         if (l->links[i].at != LINK_FREE && l->links[i].at != LINK_REFUSED && !l->links[i].local &&
             !l->links[i].beat && l->links[i].came_ms + LEADER_GREET_MS < next_ms)

@@ -6,7 +6,7 @@
  *            until it returns false. Call leader_decide again at leader_next_ms at the latest.
  * Ownership: leader_init fills *l, leader_release frees what it holds. Strings of the configuration are borrowed. A message of
  *            leader_act is valid until the next call.
- * Units:     milliseconds of the caller's monotonic clock.
+ * Units:     milliseconds of the caller's clock (awake.h).
  */
 #ifndef TK_RENDEZVOUS_LEADER_H
 #define TK_RENDEZVOUS_LEADER_H
@@ -71,7 +71,6 @@ struct leader {
     int n_links, room_links, n_nodes, room_nodes;
     int open;
     uint64_t serials;   /* connections so far */
-    int64_t due_ms;     /* when the next decision is due; 0: not known yet */
     int next;           /* the link at which leader_act continues */
     struct steps steps; /* of the whole run; window 0: none yet */
 };
@@ -93,8 +92,7 @@ void leader_displace(struct leader *l, int link);
 /* Report an accepted connection. Returns its index for the calls below; leader_closed or LEADER_CLOSE frees it.
  * Beyond LEADER_LINKS_MAX the next leader_act refuses it. */
 int leader_opened(struct leader *l, bool local, int64_t now_ms);
-/* Report a message that arrived over it. False: the message is not allowed there; leader_heard has freed the link:
- * close the socket and do not call leader_closed. */
+/* Report a message that arrived over it. False: it is not allowed there: close the socket and call leader_closed. */
 bool leader_heard(struct leader *l, int link, const struct message *m, int64_t now_ms);
 void leader_closed(struct leader *l, int link, enum link_end how, int64_t now_ms);
 /* Set whether the socket's send buffer is full. The leader sends nothing over a blocked connection. */

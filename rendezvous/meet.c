@@ -34,6 +34,11 @@ static void silence(int fd)
         return; /* the counter was 0 */
 }
 
+int64_t meet_now(const struct meet *m)
+{
+    return clock_mono_ms() - m->awake.stopped_ms;
+}
+
 static void unref(struct meet *m)
 {
     pthread_mutex_lock(&m->lock);
@@ -50,10 +55,8 @@ static void unref(struct meet *m)
     resolver_free(m->at);
     if (m->found)
         freeaddrinfo(m->found);
-    if (m->fd >= 0)
-        close(m->fd);
-    if (m->wake >= 0)
-        close(m->wake);
+    close_fd(&m->fd);
+    close_fd(&m->wake);
     pthread_mutex_destroy(&m->lock);
     pthread_cond_destroy(&m->ended);
     arena_release(&m->strings);
@@ -64,8 +67,8 @@ static void unref(struct meet *m)
 static void say_here(struct meet *m, const struct message *message, int64_t now_ms)
 {
     m->message = *message;
-    if (m->local_link >= 0 && !leader_heard(&m->leader, m->local_link, &m->message, now_ms))
-        m->local_link = -1;
+    if (m->local_link >= 0)
+        (void)leader_heard(&m->leader, m->local_link, &m->message, now_ms);
 }
 
 /* The connection attempt timed out while it waited for the resolver. */
@@ -142,8 +145,8 @@ static void notify_owner(struct meet *m)
     ring(m->fd);
 }
 
-/* Let leader and node act on all events so far. */
-static void turn(struct meet *m, int64_t now_ms)
+/* Let leader and node act on all events so far. True: call meet_identify_foreign, without the lock. */
+static bool turn(struct meet *m, int64_t now_ms)
 {
     const struct node *n = &m->node;
     bool any = true;
@@ -155,9 +158,9 @@ static void turn(struct meet *m, int64_t now_ms)
         any = act_node(m, now_ms);
         any = act_leader(m, now_ms) || any;
     }
-    m->identifies = n->stage == NODE_REACHES && !m->leads && !m->pending && !m->unresolved && !n->line.met &&
-                    n->line.why[0] && now_ms >= m->foreign_ms;
     notify_owner(m);
+    return n->stage == NODE_REACHES && !m->leads && !m->pending && !m->unresolved && !n->line.met &&
+           n->line.why[0] && now_ms >= m->foreign_ms;
 }
 
 /* Whether the thread may end. On the leader's host: only when the other nodes have read ENDED, or grace_ms has
@@ -179,8 +182,8 @@ static int wait_ms(const struct meet *m, int64_t now_ms)
         const int64_t at = leader_next_ms(&m->leader, now_ms);
         until = at < until ? at : until;
     }
-    if (m->leads && m->service.shut_until_ms && m->service.shut_until_ms < until)
-        until = m->service.shut_until_ms;
+    if (m->leads && m->service.shut_until_ms && m->service.shut_until_ms - m->awake.stopped_ms < until)
+        until = m->service.shut_until_ms - m->awake.stopped_ms;
     const bool names = m->pending || (m->probe_ms && m->probe_ms <= now_ms);
     const int64_t most = names ? NAME_MS : SLICE_MS, left = until - now_ms;
     return left <= 0 ? 0 : left < most ? (int)left : (int)most;
@@ -191,15 +194,17 @@ static void wait_for_news(struct meet *m)
     static const int own = 2;
 
     pthread_mutex_lock(&m->lock);
-    const int n = m->n_wires, ms = wait_ms(m, clock_mono_ms());
+    const int64_t from_ms = meet_now(m);
+    const int n = m->n_wires, ms = wait_ms(m, from_ms);
     cleanup_free struct pollfd *pfds = memory_must(calloc((size_t)n + (size_t)own, sizeof(*pfds)));
     pfds[0] = (struct pollfd){.fd = m->wake, .events = POLLIN};
     pfds[1] = (struct pollfd){.fd = m->leads ? service_listener(&m->service) : -1, .events = POLLIN};
     meet_poll_wires(m, pfds + own);
+    m->awake.due_ms = from_ms + ms;
     pthread_mutex_unlock(&m->lock);
     poll(pfds, (nfds_t)(n + own), ms);
     pthread_mutex_lock(&m->lock);
-    const int64_t now_ms = clock_mono_ms();
+    const int64_t now_ms = awake_now(&m->awake, clock_mono_ms());
     silence(m->wake);
     meet_turn_wires(m, pfds + own, n, now_ms);
     if (pfds[1].revents)
@@ -213,9 +218,9 @@ static void *work(void *arg)
 
     for (;;) {
         pthread_mutex_lock(&m->lock);
-        const int64_t now_ms = clock_mono_ms();
-        turn(m, now_ms);
-        const bool done = is_done(m, now_ms), asks = done ? m->broken.code == EADDRINUSE : m->identifies;
+        const int64_t now_ms = awake_now(&m->awake, clock_mono_ms());
+        const bool identifies = turn(m, now_ms), done = is_done(m, now_ms);
+        const bool asks = done ? m->broken.code == EADDRINUSE : identifies;
         pthread_mutex_unlock(&m->lock);
         if (asks)
             meet_identify_foreign(m);
@@ -335,13 +340,14 @@ static void copy_view(const struct meet *m, struct meet_view *view)
     const bool broken = m->broken.kind && m->thread_ended;
 
     view->stage = broken ? NODE_OVER : n->stage;
-    view->why = broken ? NODE_WHY_NOT_REACHED : n->stage == NODE_OVER ? n->over.why : NODE_WHY_ENDED;
     look_at_error(m, &view->err);
     view->ticket = n->ticket;
     view->round = n->stage == NODE_WAITS                            ? n->wait.round
                   : n->stage == NODE_RUNS || n->stage == NODE_RESTS ? n->run.round
                                                                     : -1;
     view->spare_until_ms = node_spare_until_ms(n);
+    if (view->spare_until_ms < INT64_MAX)
+        view->spare_until_ms += m->awake.stopped_ms;
     view->must_stop = node_must_stop(n) || (broken && n->stage == NODE_RUNS);
     view->failure_reported = (n->stage == NODE_RUNS || n->stage == NODE_RESTS) && n->run.reported;
     view->state = *n->state;
@@ -400,7 +406,7 @@ void meet_report_steps(struct meet *m, const struct steps *steps)
 void meet_leave(struct meet *m, int signal)
 {
     pthread_mutex_lock(&m->lock);
-    node_leave(&m->node, signal, clock_mono_ms());
+    node_leave(&m->node, signal, meet_now(m));
     pthread_mutex_unlock(&m->lock);
     ring(m->wake);
 }
@@ -430,9 +436,9 @@ void meet_end(struct meet *m, int64_t grace_ms)
     const int64_t limit_ms = clock_mono_ms() + END_MS + (m->leads ? grace_ms : 0);
     const struct timespec ts = {.tv_sec = limit_ms / 1000, .tv_nsec = limit_ms % 1000 * 1000000L};
     m->stop = true;
-    m->grace_ms = clock_mono_ms() + grace_ms;
+    m->grace_ms = meet_now(m) + grace_ms;
     node_ranks_ended(&m->node, false);
-    node_leave(&m->node, 0, clock_mono_ms());
+    node_leave(&m->node, 0, meet_now(m));
     ring(m->wake);
     while (!m->thread_ended && pthread_cond_timedwait(&m->ended, &m->lock, &ts) == 0)
         ;

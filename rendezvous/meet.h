@@ -28,7 +28,6 @@ struct meet_config {
 /* A copy of what the main loop needs. */
 struct meet_view {
     enum node_stage stage;
-    enum node_why why; /* of NODE_OVER */
     /* In NODE_OVER: why the node gave up; ERR_NONE after NODE_WHY_ENDED, NODE_WHY_NO_PLACE and NODE_WHY_LEFT. In
      * NODE_REACHES: why the last attempt to connect failed. */
     struct err err;

@@ -1,14 +1,11 @@
 /* meet_reach.c - decide whether this node hosts the leader; else resolve and dial the leader's address, and
  * identify a foreign server there. */
-#include "common/clock.h"
-#include "common/memory.h"
 #include "common/random.h"
 #include "rendezvous/meet_state.h"
 #include "rendezvous/net.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -44,7 +41,7 @@ static bool is_here(const struct meet *m)
 }
 
 /* Start the leader if this node may host it and can listen. -1: it has to host and cannot. */
-int meet_host(struct meet *m, int64_t now_ms, struct err *err)
+static int host(struct meet *m, int64_t now_ms, struct err *err)
 {
     const struct meet_config *c = &m->config;
     struct leader_config l = {.quorum = c->quorum, .run_id = c->node.run_id, .key = c->node.key};
@@ -71,21 +68,10 @@ static void dial_here(struct meet *m, uint32_t number, int64_t now_ms)
     node_connected(&m->node, number, m->config.host, now_ms);
 }
 
-static const struct addrinfo *next_address(struct meet *m)
-{
-    const struct addrinfo *at = m->found;
-
-    for (int i = 0; at && i < m->tries; i++)
-        at = at->ai_next;
-    m->tries++;
-    return at;
-}
-
 static void forget_addresses(struct meet *m)
 {
     freeaddrinfo(m->found);
     m->found = NULL;
-    m->tries = 0;
 }
 
 /* Start to connect; -1 with errno. */
@@ -108,17 +94,21 @@ static bool knows_leader(const struct meet *m)
 /* Find the address to dial. 1: known; 0: the resolver is at work; -1: the name does not resolve. */
 static int find(struct meet *m, int64_t now_ms)
 {
-    return m->found || knows_leader(m) ? 1 : resolver_wait(m->at, now_ms, &m->found);
+    if (m->found || knows_leader(m))
+        return 1;
+    const int rc = resolver_wait(m->at, now_ms, &m->found);
+    m->next = m->found;
+    return rc;
 }
 
 static void dial_there(struct meet *m, uint32_t number, int64_t now_ms)
 {
-    const struct addrinfo *at = knows_leader(m) ? NULL : next_address(m);
+    const struct addrinfo *at = knows_leader(m) ? NULL : m->next;
     const int fd = at ? open_to(at->ai_addr, at->ai_addrlen)
                       : open_to((struct sockaddr *)&m->leader_addr, m->leader_len);
     const int code = errno;
 
-    if (at && !at->ai_next) /* resolve the name again before the next attempt */
+    if (at && !(m->next = at->ai_next)) /* resolve the name again before the next attempt */
         forget_addresses(m);
     if (fd < 0) {
         node_closed(&m->node, number, LINK_CLOSED, strerror(code), now_ms);
@@ -140,7 +130,7 @@ void meet_go_on(struct meet *m, int64_t now_ms)
     const int named = find(m, now_ms);
     m->unresolved = named ? named < 0 : m->unresolved; /* while the resolver is at work, keep the last
                                                         * result */
-    if (meet_host(m, now_ms, &err) < 0) {
+    if (host(m, now_ms, &err) < 0) {
         m->broken = err;
         return;
     }
@@ -219,9 +209,8 @@ void meet_identify_foreign(struct meet *m)
 
     const enum foreign who = foreign_identify(m->at, FOREIGN_ANSWER_MS, text);
     pthread_mutex_lock(&m->lock);
-    m->identifies = false;
     m->foreign = who;
     memcpy(m->foreign_text, text, sizeof(text));
-    m->foreign_ms = clock_mono_ms() + (who == FOREIGN_NOBODY ? 0 : FOREIGN_AGAIN_MS);
+    m->foreign_ms = meet_now(m) + (who == FOREIGN_NOBODY ? 0 : FOREIGN_AGAIN_MS);
     pthread_mutex_unlock(&m->lock);
 }

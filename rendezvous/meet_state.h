@@ -2,12 +2,14 @@
  * on one node, the leader.
  *
  * Threads: all is accessed with the lock held, except thread, fd, wake and at, which do not change after meet_start.
+ * Units:   milliseconds of meet_now.
  */
 #ifndef TK_RENDEZVOUS_MEET_STATE_H
 #define TK_RENDEZVOUS_MEET_STATE_H
 
 #include "common/arena.h"
 #include "host/resolve.h"
+#include "rendezvous/awake.h"
 #include "rendezvous/foreign.h"
 #include "rendezvous/meet.h"
 #include "rendezvous/service.h"
@@ -34,7 +36,8 @@ struct meet {
     pthread_t thread;
     int refs; /* the owner's and the thread's */
     bool stop, thread_ended;
-    int fd, wake;     /* eventfds: for the owner, for the thread */
+    int fd, wake; /* eventfds: for the owner, for the thread */
+    struct awake awake;
     int64_t grace_ms; /* time until which the leader's thread waits for the other nodes */
     struct meet_config config;
     struct arena strings; /* copies of the strings of `config` */
@@ -48,7 +51,7 @@ struct meet {
     int n_wires, room_wires;
     struct resolver *at;
     struct addrinfo *found;              /* the addresses of `host` */
-    int tries;                           /* index of the next one to dial */
+    const struct addrinfo *next;         /* the next one to dial */
     struct sockaddr_storage leader_addr; /* of the last leader that welcomed this node */
     socklen_t leader_len;
     uint32_t pending;  /* number of the connection that waits for the resolver; 0: none */
@@ -58,7 +61,6 @@ struct meet {
     struct err broken; /* why this node cannot take part */
     enum foreign foreign;
     int64_t foreign_ms; /* when to identify the server again */
-    bool identifies;    /* the thread calls meet_identify_foreign when it has unlocked */
     char foreign_text[FOREIGN_BYTES];
     struct { /* the parts of the view that the owner was woken for last */
         int64_t version;
@@ -69,6 +71,9 @@ struct meet {
     struct meeting_state incoming;
     struct message message;
 };
+
+/* The time for node.h and leader.h (awake.h). */
+int64_t meet_now(const struct meet *m);
 
 /* meet_wires.c: sockets. */
 /* Takes ownership of fd; never NULL. */
@@ -86,9 +91,7 @@ int meet_poll_wires(const struct meet *m, struct pollfd *pfds);
 void meet_turn_wires(struct meet *m, const struct pollfd *pfds, int n, int64_t now_ms);
 void meet_release_wires(struct meet *m);
 
-/* meet_reach.c: host the leader, resolve names, connect. meet_host: 0 also when this node does not host; -1: the
- * configuration says that it must, and it cannot listen. */
-int meet_host(struct meet *m, int64_t now_ms, struct err *err);
+/* meet_reach.c: host the leader, resolve names, connect. */
 void meet_dial(struct meet *m, uint32_t number, int64_t now_ms);
 /* Continue a dial that waited for the resolver. */
 void meet_go_on(struct meet *m, int64_t now_ms);

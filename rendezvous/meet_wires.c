@@ -1,5 +1,4 @@
 /* meet_wires.c - the sockets of struct meet: accept, read and write frames, report how a connection ended. */
-#include "common/clock.h"
 #include "common/memory.h"
 #include "rendezvous/meet_state.h"
 #include "rendezvous/net.h"
@@ -39,8 +38,7 @@ struct wire *meet_add_wire(struct meet *m, int fd)
 
 static void free_wire(struct wire *w)
 {
-    if (w->fd >= 0)
-        close(w->fd);
+    close_fd(&w->fd);
     buf_release(&w->in);
     buf_release(&w->out);
     free(w);
@@ -72,14 +70,6 @@ struct wire *meet_wire_of_leader(struct meet *m, int link)
     return NULL;
 }
 
-/* Close the socket. The entry is freed at the end of the turn. */
-static void drop(struct wire *w)
-{
-    if (w->fd >= 0)
-        close(w->fd);
-    w->fd = -1;
-}
-
 static void tell_end(struct meet *m, struct wire *w, int code, int64_t now_ms)
 {
     const bool silent = code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EHOSTDOWN;
@@ -87,7 +77,7 @@ static void tell_end(struct meet *m, struct wire *w, int code, int64_t now_ms)
 
     if (w->fd < 0)
         return;
-    drop(w);
+    close_fd(&w->fd);
     if (w->close_ms)
         return; /* already closed */
     if (w->leaders)
@@ -122,7 +112,7 @@ static void flush(struct meet *m, struct wire *w, int64_t now_ms)
     }
     tell_blocked(m, w);
     if (w->close_ms && (!w->out.len || now_ms >= w->close_ms))
-        drop(w);
+        close_fd(&w->fd);
 }
 
 void meet_send(struct meet *m, struct wire *w, const struct message *message, int64_t now_ms)
@@ -140,7 +130,7 @@ void meet_close_wire(struct meet *m, struct wire *w, int64_t now_ms)
     w->close_ms = now_ms + FAREWELL_MS;
     flush(m, w, now_ms);
     if (w->connects)
-        drop(w);
+        close_fd(&w->fd);
 }
 
 static bool get_unauthenticated(const void *arg, int at, struct service_conn *g)
@@ -149,8 +139,11 @@ static bool get_unauthenticated(const void *arg, int at, struct service_conn *g)
     const struct wire *w = m->wires[at];
 
     g->addr = w->addr;
-    return w->leaders && w->fd >= 0 && !w->close_ms &&
-           leader_unauthenticated(&m->leader, w->link, &g->greeted, &g->came_ms);
+    if (!w->leaders || w->fd < 0 || w->close_ms ||
+        !leader_unauthenticated(&m->leader, w->link, &g->greeted, &g->came_ms))
+        return false;
+    g->came_ms += m->awake.stopped_ms;
+    return true;
 }
 
 void meet_accept(struct meet *m, int64_t now_ms)
@@ -211,11 +204,8 @@ static bool take(struct meet *m, struct wire *w, const char *frame, size_t len, 
 {
     struct err ignored;
 
-    if (message_get(frame, len, &m->message, &m->incoming, &ignored) < 0) {
-        if (w->leaders)
-            leader_closed(&m->leader, w->link, LINK_CLOSED, now_ms);
+    if (message_get(frame, len, &m->message, &m->incoming, &ignored) < 0)
         return false;
-    }
     if (w->leaders)
         return leader_heard(&m->leader, w->link, &m->message, now_ms);
     if (!w->number) {
@@ -241,11 +231,8 @@ static void read_frames(struct meet *m, struct wire *w, int64_t now_ms)
         if (rc <= 0)
             break;
         if (!take(m, w, w->in.data + at, used, now_ms)) {
-            if (w->leaders) /* leader_heard has freed the link */
-                drop(w);
-            else
-                tell_end(m, w, 0, now_ms);
-            return;
+            rc = -1;
+            break;
         }
         at += used;
     }
@@ -302,7 +289,7 @@ void meet_turn_wires(struct meet *m, const struct pollfd *pfds, int n, int64_t n
         else if (w->fd >= 0 && pfds[i].revents & (POLLIN | POLLHUP | POLLERR))
             receive(m, w, now_ms);
         if (w->late_ms && now_ms >= w->late_ms)
-            drop(w);
+            close_fd(&w->fd);
         if (w->fd >= 0 && (w->out.len || w->close_ms))
             flush(m, w, now_ms);
     }

@@ -95,11 +95,6 @@ static int check_fields(const struct field *f, size_t n, const void *record, str
     return 0;
 }
 
-void meeting_put_node(const struct meeting_node *n, struct buf *out)
-{
-    (void)buf_append(out, n, sizeof(*n), NULL);
-}
-
 int meeting_get_node(const char *bytes, size_t len, struct meeting_node *ret, struct err *err)
 {
     if (len != sizeof(*ret))

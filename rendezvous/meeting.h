@@ -67,8 +67,6 @@ struct meeting_cause {
 struct meeting_node {
     /* phase: enum node_phase; beat: number of this record, 1, 2, ... */
     int64_t phase, round, beat;
-    /* Number of the connection over which the record arrived; the leader fills it in. */
-    int64_t connection;
     int64_t version;      /* of the newest meeting_state that the node has read; 0: none */
     int64_t nproc;        /* ranks on the node */
     int64_t wanted;       /* its fixed node rank, or its sort key for node ranks; -1: any */
@@ -129,9 +127,8 @@ struct meeting_state {
     struct meeting_member members[MEETING_NODES_MAX];
 };
 
-/* put appends the record's bytes to *out (common/buf.h records an overflow), of a state's members the first n; get checks
- * and copies them. */
-void meeting_put_node(const struct meeting_node *n, struct buf *out);
+/* get checks and copies a record's bytes; put appends a state's, of its members the first n (common/buf.h records an
+ * overflow). */
 int meeting_get_node(const char *bytes, size_t len, struct meeting_node *ret, struct err *err) MUST_CHECK;
 void meeting_put_state(const struct meeting_state *s, struct buf *out);
 int meeting_get_state(const char *bytes, size_t len, struct meeting_state *ret, struct err *err) MUST_CHECK;

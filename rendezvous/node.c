@@ -139,9 +139,6 @@ static void step_phase(struct node *n, int64_t now_ms)
 
 void node_step(struct node *n, int64_t now_ms)
 {
-    if (n->due_ms && now_ms - n->due_ms > NODE_PAUSE_MS)
-        node_ignore_pause(n, now_ms - n->due_ms, now_ms);
-    n->due_ms = 0;
     n->stepped_ms = now_ms;
     node_check_leader(n, now_ms);
     if (n->stage == NODE_RUNS && n->state->stage == STAGE_ENDED && !n->report.heard_end) {
@@ -159,16 +156,14 @@ void node_step(struct node *n, int64_t now_ms)
 
 int64_t node_next_ms(const struct node *n, int64_t now_ms)
 {
-    /* Wake up often enough to notice a pause of this process. */
-    int64_t first = now_ms + n->config.keep_alive_ms / 2, line = node_line_next_ms(n, now_ms);
+    const int64_t line = node_line_next_ms(n, now_ms);
     const int64_t until = n->stage == NODE_REACHES                 ? n->reach.until_ms
                           : n->stage == NODE_WAITS                 ? node_spare_until_ms(n)
                           : n->stage == NODE_LEAVES                ? n->leave.until_ms
                           : n->stage == NODE_OVER && !n->over.done ? n->over.until_ms
                                                                    : INT64_MAX;
 
-    first = line < first ? line : first;
-    return until < first ? until : first;
+    return until < line ? until : line;
 }
 
 bool node_begins(struct node *n, int *rank)

@@ -9,7 +9,7 @@
  * Ownership: node_init fills *n, node_release frees what it holds. Strings of the configuration are borrowed until
  *            node_release. A message of node_act is valid until the next call.
  * Threads:   meet*.c hold the lock of struct meet while they call functions that change *n.
- * Units:     milliseconds of the caller's monotonic clock.
+ * Units:     milliseconds of the caller's clock (awake.h).
  */
 #ifndef TK_RENDEZVOUS_NODE_H
 #define TK_RENDEZVOUS_NODE_H
@@ -17,14 +17,12 @@
 #include "rendezvous/leader.h"
 
 enum {
-    NODE_LINKS_MAX = 10,                /* the current connection, a candidate, and parked ones */
-    NODE_CONNECT_MS = 1000,             /* how long a candidate may take to connect, */
-    NODE_CANDIDATE_MS = 2000,           /* and then until WELCOME arrives */
-    NODE_REST_MS = 100,                 /* between two dials */
-    NODE_ANSWER_MS = 2000,              /* without HEARD for this long, the node dials a candidate */
-    NODE_FAREWELL_MS = 2000,            /* how long the node waits for HEARD on its last message */
-    NODE_GONE_MS = QUORUM_RECONNECT_MS, /* to reconnect after the leader closed the connection */
-    NODE_PAUSE_MS = QUORUM_PAUSE_MS,
+    NODE_LINKS_MAX = 10,      /* the current connection, a candidate, and parked ones */
+    NODE_CONNECT_MS = 1000,   /* how long a candidate may take to connect, */
+    NODE_CANDIDATE_MS = 2000, /* and then until WELCOME arrives */
+    NODE_REST_MS = 100,       /* between two dials */
+    NODE_ANSWER_MS = 2000,    /* without HEARD for this long, the node dials a candidate */
+    NODE_FAREWELL_MS = 2000,  /* how long the node waits for HEARD on its last message */
 };
 
 struct node_config {
@@ -81,16 +79,15 @@ struct node_line {
     /* Since when the node waits for any message from the leader: since it sent NODE, or since it has no
      * connection; 0: it does not wait. */
     int64_t owed_ms;
-    int64_t asked_ms;    /* when the oldest NODE without an answer was sent; 0: none */
-    int64_t sent_ms;     /* when the last NODE was sent */
-    int64_t sent, heard; /* beat of the last NODE sent, and of the last one answered */
-    int64_t dial_ms;     /* the earliest time of the next dial */
-    int64_t broken_ms;   /* when the peer closed the current connection; 0: it is open */
-    bool spared;         /* after a pause of this process broken_ms was moved on, which happens once */
-    bool met;            /* a launcher answered the last attempt to connect */
-    bool dirty;          /* `report` has changed since it was sent */
-    bool lost;           /* the leader is lost: final */
-    bool keyless;        /* the leader requires a key and this node has none: final */
+    int64_t asked_ms;              /* when the oldest NODE without an answer was sent; 0: none */
+    int64_t sent_ms;               /* when the last NODE was sent */
+    int64_t sent, heard;           /* beat of the last NODE sent, and of the last one answered */
+    int64_t dial_ms;               /* the earliest time of the next dial */
+    int64_t broken_ms;             /* when the peer closed the current connection; 0: it is open */
+    bool met;                      /* a launcher answered the last attempt to connect */
+    bool dirty;                    /* `report` has changed since it was sent */
+    bool lost;                     /* the leader is lost: final */
+    bool keyless;                  /* the leader requires a key and this node has none: final */
     char addr[MEETING_NAME_BYTES]; /* local address of the candidate */
     char why[160];                 /* why the last attempt failed */
 };
@@ -120,9 +117,8 @@ struct node {
             bool done;
         } over;
     };
-    int64_t stepped_ms;
-    int64_t due_ms; /* when the next step was due; 0: not known yet */
-    int64_t ticket; /* 0: not welcomed yet */
+    int64_t stepped_ms; /* the time of the last step */
+    int64_t ticket;     /* 0: not welcomed yet */
     struct node_line line;
     struct meeting_node report;  /* the state that this node sends to the leader */
     struct meeting_state *state; /* the run's; version 0: not received yet */

@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-int64_t node_silence_ms(const struct node *n)
+/* How long without a message from the leader until it is lost. */
+static int64_t silence_ms(const struct node *n)
 {
     return n->config.keep_alive_ms * n->config.keep_alive_attempts;
 }
 
-int64_t node_interval_ms(const struct node *n)
+/* How often the node sends its state. */
+static int64_t interval_ms(const struct node *n)
 {
     const int64_t own_ms = n->config.keep_alive_ms, theirs_ms = n->state->keep_alive_ms;
 
@@ -98,7 +100,7 @@ static int64_t speak_ms(const struct node *n)
 
     if (!k || k->blocked || !n->report.phase || is_done(n))
         return INT64_MAX;
-    return n->line.dirty ? 0 : n->line.sent_ms + node_interval_ms(n);
+    return n->line.dirty ? 0 : n->line.sent_ms + interval_ms(n);
 }
 
 /* When a candidate times out. */
@@ -129,7 +131,7 @@ void node_check_leader(struct node *n, int64_t now_ms)
                  k->at == LINE_DIALED ? "its address does not answer" : "nothing answers there");
     }
     struct node_link *mute = n->stage == NODE_REACHES ? node_current(n) : NULL;
-    if (mute && now_ms - mute->since_ms >= node_silence_ms(n)) { /* it sent WELCOME and no STATE */
+    if (mute && now_ms - mute->since_ms >= silence_ms(n)) { /* it sent WELCOME and no STATE */
         mute->close = true;
         forget_leader(n);
         snprintf(l->why, sizeof(l->why),
@@ -137,29 +139,9 @@ void node_check_leader(struct node *n, int64_t now_ms)
     }
     if (n->stage == NODE_REACHES || n->stage == NODE_OVER)
         return;
-    const bool gone =
-        l->broken_ms && now_ms - l->broken_ms >= NODE_GONE_MS && !first_at(n, LINE_CONNECTED, LINE_CURRENT);
-    l->lost = l->lost || gone || (l->owed_ms && now_ms - l->owed_ms >= node_silence_ms(n));
-}
-
-static void excuse(int64_t *at_ms, int64_t gap_ms, int64_t now_ms)
-{
-    if (*at_ms)
-        *at_ms = *at_ms + gap_ms < now_ms ? *at_ms + gap_ms : now_ms;
-}
-
-void node_ignore_pause(struct node *n, int64_t gap_ms, int64_t now_ms)
-{
-    struct node_line *l = &n->line;
-
-    excuse(&l->owed_ms, gap_ms, now_ms);
-    excuse(&l->asked_ms, gap_ms, now_ms);
-    if (l->broken_ms && !l->spared) {
-        l->broken_ms = now_ms;
-        l->spared = true;
-    }
-    for (int i = 0; i < NODE_LINKS_MAX; i++)
-        excuse(&l->links[i].since_ms, gap_ms, now_ms);
+    const bool gone = l->broken_ms && now_ms - l->broken_ms >= QUORUM_RECONNECT_MS &&
+                      !first_at(n, LINE_CONNECTED, LINE_CURRENT);
+    l->lost = l->lost || gone || (l->owed_ms && now_ms - l->owed_ms >= silence_ms(n));
 }
 
 void node_connected(struct node *n, uint32_t number, const char *addr, int64_t now_ms)
@@ -359,10 +341,8 @@ void node_closed(struct node *n, uint32_t number, enum link_end how, const char 
         return;
     l->met = l->met && was.at > LINE_HELLO;
     snprintf(l->why, sizeof(l->why), "%s", why);
-    if (how == LINK_CLOSED && was.at >= LINE_CONNECTED && !has_current(n) && !l->broken_ms) {
+    if (how == LINK_CLOSED && was.at >= LINE_CONNECTED && !has_current(n) && !l->broken_ms)
         l->broken_ms = now_ms;
-        l->spared = false;
-    }
 }
 
 void node_blocked(struct node *n, uint32_t number, bool blocked)
@@ -432,10 +412,8 @@ bool node_act(struct node *n, struct node_action *a, int64_t now_ms)
 
     if (act_close(n, a) || act_dial(n, a, now_ms) || act_greet(n, a))
         return true;
-    if (speak_ms(n) > now_ms) {
-        n->due_ms = node_next_ms(n, now_ms);
+    if (speak_ms(n) > now_ms)
         return false;
-    }
     l->sent = ++n->report.beat;
     l->sent_ms = now_ms;
     l->asked_ms = l->asked_ms ? l->asked_ms : now_ms;
@@ -466,8 +444,8 @@ int64_t node_line_next_ms(const struct node *n, int64_t now_ms)
     if (n->stage == NODE_REACHES || n->stage == NODE_OVER || l->lost)
         return first;
     if (l->owed_ms)
-        earlier(&first, l->owed_ms + node_silence_ms(n));
-    if (l->broken_ms && l->broken_ms + NODE_GONE_MS > now_ms)
-        earlier(&first, l->broken_ms + NODE_GONE_MS);
+        earlier(&first, l->owed_ms + silence_ms(n));
+    if (l->broken_ms && l->broken_ms + QUORUM_RECONNECT_MS > now_ms)
+        earlier(&first, l->broken_ms + QUORUM_RECONNECT_MS);
     return first;
 }

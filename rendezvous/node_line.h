@@ -4,10 +4,6 @@
 
 #include "rendezvous/node.h"
 
-/* How long without a message from the leader until it is lost, and how often the node sends its state. */
-int64_t node_silence_ms(const struct node *n);
-int64_t node_interval_ms(const struct node *n);
-
 /* The connection that was welcomed last and has not ended; NULL: none. */
 struct node_link *node_current(struct node *n);
 
@@ -16,9 +12,6 @@ bool node_is_acknowledged(const struct node *n);
 
 /* Set line.lost if the leader is lost by now. */
 void node_check_leader(struct node *n, int64_t now_ms);
-
-/* This process was stopped for `gap_ms`: extend the leader's deadlines by that time. */
-void node_ignore_pause(struct node *n, int64_t gap_ms, int64_t now_ms);
 
 /* The earliest time at which a connection has something to do; INT64_MAX: none. */
 int64_t node_line_next_ms(const struct node *n, int64_t now_ms);

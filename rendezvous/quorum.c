@@ -22,10 +22,10 @@ static bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
         const struct quorum_slot *s = &q->slots[i];
         const bool runs = quorum_in_round(q, s, NODE_RUNNING), ended = quorum_in_round(q, s, NODE_DONE);
         /* A node that was lost after it was done still counts as done. */
-        if ((s->gone && !ended) || (!runs && !ended) || !quorum_is_member(q, s->ticket))
+        if ((s->gone && !ended) || (!runs && !ended) || !s->member)
             continue;
         if (runs && !(s->node.quiet && s->node.done == state->done))
-            return false; /* usually the first member: to check all at each step would cost O(n^2) */
+            return false;
         done += ended;
         if (!runs)
             continue;
@@ -52,8 +52,7 @@ static bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
 
 static bool has_suspect(const struct quorum *q, const struct quorum_slot *s)
 {
-    return !s->gone && quorum_in_round(q, s, NODE_FAILED) && s->node.cause.strength &&
-           quorum_is_member(q, s->ticket);
+    return !s->gone && quorum_in_round(q, s, NODE_FAILED) && s->node.cause.strength && s->member;
 }
 
 /* Whether each member has reported its suspect, is done, or leaves. */
@@ -61,7 +60,7 @@ static bool quorum_suspects_reported(const struct quorum *q)
 {
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
-        if (!s->gone && quorum_is_member(q, s->ticket) && quorum_in_round(q, s, NODE_RUNNING))
+        if (!s->gone && s->member && quorum_in_round(q, s, NODE_RUNNING))
             return false;
     }
     return true;
@@ -126,6 +125,8 @@ static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t
     s->version++;
     s->n = 0;
     s->hung = s->asks = s->number = s->call = s->done = 0;
+    for (int i = 0; i < q->n; i++)
+        q->slots[i].member = false;
     snprintf(s->why, sizeof(s->why), "%s", why);
     q->nobody_missing = nobody_missing;
     s->here = 0;
@@ -152,8 +153,7 @@ static int compare_ranks(const void *x, const void *y)
 }
 
 /* The index of the first member with this role; s->n, the index of the next member, if there is none. */
-static int64_t first_with(const struct meeting_state *s, const struct quorum_slot *const *in,
-                          const char *role)
+static int64_t first_with(const struct meeting_state *s, struct quorum_slot *const *in, const char *role)
 {
     for (int64_t i = 0; i < s->n; i++)
         if (s->members[i].role == i && strcmp(in[i]->node.role, role) == 0)
@@ -165,7 +165,7 @@ static int64_t first_with(const struct meeting_state *s, const struct quorum_slo
  * newcomer does not displace a member. */
 static void choose(struct quorum *q, int64_t now_ms)
 {
-    const struct quorum_slot *in[MEETING_NODES_MAX];
+    struct quorum_slot *in[MEETING_NODES_MAX];
     struct meeting_state *s = &q->state;
     int64_t n = 0;
 
@@ -177,9 +177,11 @@ static void choose(struct quorum *q, int64_t now_ms)
     s->master_port = q->config.master_port ? q->config.master_port : in[0]->node.port;
     snprintf(s->master_addr, sizeof(s->master_addr), "%s",
              q->config.master_addr ? q->config.master_addr : in[0]->node.addr);
-    for (s->n = 0; s->n < n; s->n++)
+    for (s->n = 0; s->n < n; s->n++) {
         s->members[s->n] = (struct meeting_member){in[s->n]->ticket, in[s->n]->node.nproc,
                                                    first_with(s, in, in[s->n]->node.role)};
+        in[s->n]->member = true;
+    }
     s->stage = STAGE_RUNNING;
     s->version++;
     q->since_ms = now_ms;
@@ -291,7 +293,7 @@ static const struct quorum_slot *first_failure(const struct quorum *q)
 
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
-        if (s->gone || !s->failed_order || s->node.phase != NODE_FAILED || !quorum_is_member(q, s->ticket))
+        if (s->gone || !s->failed_order || s->node.phase != NODE_FAILED || !s->member)
             continue;
         if (!best || s->node.cause.unsure < best->node.cause.unsure ||
             (s->node.cause.unsure == best->node.cause.unsure && s->failed_order < best->failed_order))
@@ -308,15 +310,12 @@ static bool ends_by_a_loss(const struct quorum *q)
 /* Whether the loss of a node during FORMING ends the run. It does when the node had joined and fell silent:
  * its pod still seems to run, so nothing replaces it. When the connection ended, the launcher has exited, and
  * whatever started it can start another one in time. */
-static bool is_awaited_in_vain(const struct quorum *q, int64_t lost)
+static bool is_awaited_in_vain(const struct quorum *q, const struct quorum_slot *lost)
 {
-    for (int i = 0; i < q->n; i++)
-        if (q->slots[i].ticket == lost)
-            return ends_by_a_loss(q) && !q->slots[i].disconnected && quorum_fits(q, &q->slots[i]);
-    return false;
+    return lost && ends_by_a_loss(q) && !lost->disconnected && quorum_fits(q, lost);
 }
 
-static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
+static void lose(struct quorum *q, const struct quorum_slot *lost, int64_t now_ms)
 {
     const bool over = ends_by_a_loss(q);
     char why[MEETING_WHY_BYTES];
@@ -324,7 +323,7 @@ static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
     snprintf(why, sizeof(why), "%s was lost: %s%s", q->gone, q->gone_how,
              over ? "" : ": all ranks start again");
     if (over)
-        finish(q, END_LOST, ticket, why);
+        finish(q, END_LOST, lost->ticket, why);
     else
         form(q, false, why, now_ms);
 }
@@ -359,7 +358,7 @@ static bool may_be_root(const struct quorum *q, bool others_left, int64_t now_ms
            !quorum_heartbeat_due(q, now_ms);
 }
 
-static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
+static bool run_on(struct quorum *q, const struct quorum_slot *lost, int64_t now_ms)
 {
     const struct quorum_slot *failed = first_failure(q), *newcomer = NULL;
     const bool may_follow = failed && quorum_follows_disconnect(q, failed);
@@ -368,14 +367,13 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
 
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
-        const bool member = quorum_is_member(q, s->ticket);
-        done += member && s->node.phase == NODE_DONE; /* also if the node was lost later */
+        done += s->member && s->node.phase == NODE_DONE; /* also if the node was lost later */
         if (s->gone)
             continue;
         living++;
-        busy += member && s->node.phase != NODE_DONE;
+        busy += s->member && s->node.phase != NODE_DONE;
         going += s->node.phase == NODE_LEAVING;
-        if (!member && s->node.phase == NODE_JOINING)
+        if (!s->member && s->node.phase == NODE_JOINING)
             newcomer = newcomer ? newcomer : s;
     }
     if (q->state.hung && failed && !failed_by_itself(q, failed))
@@ -400,7 +398,7 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
         form(q, true, why, now_ms);
     } else {
         for (int i = 0; i < q->n; i++)
-            if (is_leaving(&q->slots[i]) && quorum_is_member(q, q->slots[i].ticket) &&
+            if (is_leaving(&q->slots[i]) && q->slots[i].member &&
                 leave(q, &q->slots[i], living - going, now_ms))
                 return true;
         if (!q->state.hung || now_ms < q->hang_ms)
@@ -410,9 +408,9 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
     return true;
 }
 
-static bool decide(struct quorum *q, int64_t now_ms)
+bool quorum_step(struct quorum *q, int64_t now_ms)
 {
-    const int64_t lost = quorum_expire(q, now_ms);
+    const struct quorum_slot *lost = quorum_expire(q, now_ms);
 
     switch ((enum meeting_stage)q->state.stage) {
     case STAGE_FORMING:
@@ -429,14 +427,6 @@ static bool decide(struct quorum *q, int64_t now_ms)
         break;
     }
     return false;
-}
-
-bool quorum_step(struct quorum *q, int64_t now_ms)
-{
-    const bool changed = decide(q, now_ms);
-
-    q->due_ms = changed ? 0 : quorum_next_ms(q, now_ms);
-    return changed;
 }
 
 int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms)

@@ -20,7 +20,7 @@
  *            ENDED is final. A run can go on without a node if its size is not fixed, the node does not host the
  *            leader, and, while RUNNING, config.min nodes are left.
  * Ownership: quorum_init fills *q, quorum_release frees its slots. Strings of the configuration are borrowed.
- * Units:     now_ms and _ms fields are milliseconds of the caller's monotonic clock.
+ * Units:     now_ms and _ms fields are milliseconds of the caller's clock (awake.h).
  */
 #ifndef TK_RENDEZVOUS_QUORUM_H
 #define TK_RENDEZVOUS_QUORUM_H
@@ -38,10 +38,6 @@ enum { QUORUM_ROOT_CAUSE_MS = 1000 };
  * launcher is noticed within a second, and a connection reset by the network has no effect. A rank's failure
  * on another node that follows waits as long, because the loss is its likely cause. */
 enum { QUORUM_RECONNECT_MS = 500 };
-
-/* A process that acts later than planned by more than this was stopped (SIGSTOP, a frozen container). It does
- * not count that time against its peers. */
-enum { QUORUM_PAUSE_MS = 100 };
 
 /* When a round hangs: how long the leader waits for all members' suspects. A launcher needs 2 to 3 s to find
  * its own. */
@@ -71,16 +67,15 @@ struct quorum_config {
 /* One node. */
 struct quorum_slot {
     int64_t ticket;
-    int64_t heard_ms;        /* when its last record arrived */
-    int64_t failed_order;    /* 1 for the run's first failure, ...; 0: has not failed in this round */
-    int64_t failed_ms;       /* when the failure arrived */
-    int64_t steps_window;    /* the last window of its `steps` that quorum_steps used */
-    bool gone;               /* lost; a new record from it clears this */
-    bool unreachable;        /* quorum_unreachable was called since its last record */
-    bool disconnected;       /* its newest connection has ended */
-    int64_t disconnected_ms; /* since when */
-    bool spared; /* after a pause of this process disconnected_ms was moved on, which happens once */
-    int64_t ended_connection; /* number of the last connection that ended; 0: none */
+    int64_t heard_ms;         /* when its last record arrived */
+    int64_t failed_order;     /* 1 for the run's first failure, ...; 0: has not failed in this round */
+    int64_t failed_ms;        /* when the failure arrived */
+    int64_t steps_window;     /* the last window of its `steps` that quorum_steps used */
+    bool member;              /* of the round that runs, or of the last one of a run that has ended */
+    bool gone;                /* lost; a new record from it clears this */
+    bool unreachable;         /* quorum_unreachable was called since its last record */
+    bool disconnected;        /* its newest connection has ended */
+    int64_t disconnected_ms;  /* since when */
     struct meeting_node node; /* its last record */
 };
 
@@ -94,7 +89,6 @@ struct quorum {
     int64_t counted_ms;                 /* when quorum_count_joined updated `state` last */
     int64_t last_call_ms, unsure_ms;    /* deadlines of the last call and of an unsure failure; 0: none */
     int64_t hang_ms;                    /* with state.hung: deadline for the members' suspects */
-    int64_t due_ms;                     /* when the next step is due; 0: now */
     int64_t failures;                   /* counter for failed_order */
     char gone[MEETING_NAME_BYTES + 32]; /* name of the last lost node */
     const char *gone_how;               /* why it is lost; a static string */
@@ -103,12 +97,11 @@ struct quorum {
 void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms);
 void quorum_release(struct quorum *q);
 
-/* Pass a record that node `ticket` has sent. A repeated one (the same `beat`) does not count as a
- * heartbeat. */
+/* Pass a new record that node `ticket` has sent. */
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms);
 
-/* Report that the node's process or kernel has closed connection `connection` of node `ticket`. */
-void quorum_disconnected(struct quorum *q, int64_t ticket, int64_t connection, int64_t now_ms);
+/* Report that the node's process or kernel has closed its newest connection. */
+void quorum_disconnected(struct quorum *q, int64_t ticket, int64_t now_ms);
 
 /* Report that a disconnected node has authenticated a new connection: it has QUORUM_RECONNECT_MS from now
  * on. */

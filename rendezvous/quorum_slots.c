@@ -32,14 +32,6 @@ static struct quorum_slot *find(const struct quorum *q, int64_t ticket)
     return NULL;
 }
 
-bool quorum_is_member(const struct quorum *q, int64_t ticket)
-{
-    for (int64_t i = 0; i < q->state.n; i++)
-        if (q->state.members[i].ticket == ticket)
-            return true;
-    return false;
-}
-
 bool quorum_in_round(const struct quorum *q, const struct quorum_slot *s, enum node_phase phase)
 {
     return s->node.phase == phase && s->node.round == q->state.round;
@@ -50,7 +42,7 @@ bool quorum_heartbeat_due(const struct quorum *q, int64_t now_ms)
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
         if (!s->gone && quorum_in_round(q, s, NODE_RUNNING) &&
-            now_ms - s->heard_ms > q->config.keep_alive_ms && quorum_is_member(q, s->ticket))
+            now_ms - s->heard_ms > q->config.keep_alive_ms && s->member)
             return true;
     }
     return false;
@@ -67,26 +59,14 @@ static struct quorum_slot *add(struct quorum *q, int64_t ticket)
     return &q->slots[q->n++];
 }
 
-/* Set `disconnected`: whether the node's newest connection has ended. */
-static void judge_connection(struct quorum_slot *s, int64_t now_ms)
-{
-    const bool disconnected = s->ended_connection && s->ended_connection >= s->node.connection;
-
-    if (disconnected && !s->disconnected) {
-        s->disconnected_ms = now_ms;
-        s->spared = false;
-    }
-    s->disconnected = disconnected;
-}
-
-void quorum_disconnected(struct quorum *q, int64_t ticket, int64_t connection, int64_t now_ms)
+void quorum_disconnected(struct quorum *q, int64_t ticket, int64_t now_ms)
 {
     struct quorum_slot *s = find(q, ticket);
 
-    if (!s || connection <= s->ended_connection)
+    if (!s || s->disconnected)
         return;
-    s->ended_connection = connection;
-    judge_connection(s, now_ms);
+    s->disconnected = true;
+    s->disconnected_ms = now_ms;
 }
 
 void quorum_returns(struct quorum *q, int64_t ticket, int64_t now_ms)
@@ -109,14 +89,11 @@ void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *no
 {
     struct quorum_slot *s = find(q, ticket);
 
-    if (s && memcmp(&s->node, node, sizeof(*node)) == 0)
-        return;
     if (!s)
         s = add(q, ticket);
     s->node = *node;
     s->heard_ms = now_ms;
-    s->gone = s->unreachable = false;
-    judge_connection(s, now_ms);
+    s->gone = s->unreachable = s->disconnected = false;
     if (node->phase != NODE_FAILED || node->round != q->state.round)
         s->failed_order = 0;
     else if (!s->failed_order) {
@@ -146,7 +123,8 @@ static bool is_replaced(const struct quorum *q, int i)
     return false;
 }
 
-int64_t quorum_silence_ms(const struct quorum *q)
+/* How long without a heartbeat until a node is lost. */
+static int64_t silence_ms(const struct quorum *q)
 {
     return q->config.keep_alive_ms * q->config.keep_alive_attempts;
 }
@@ -155,7 +133,7 @@ int64_t quorum_silence_ms(const struct quorum *q)
 static bool is_idle(const struct quorum *q, const struct quorum_slot *s, int64_t now_ms)
 {
     return q->state.stage == STAGE_RUNNING && s->node.phase == NODE_JOINING &&
-           now_ms - q->since_ms >= 2 * quorum_silence_ms(q) && quorum_is_member(q, s->ticket);
+           now_ms - q->since_ms >= 2 * silence_ms(q) && s->member;
 }
 
 /* Why the node counts as lost, or NULL. */
@@ -165,7 +143,7 @@ static const char *lost_how(const struct quorum *q, int i, int64_t now_ms)
 
     if (s->disconnected && now_ms - s->disconnected_ms >= QUORUM_RECONNECT_MS)
         return "its launcher's connection ended";
-    if (now_ms - s->heard_ms >= quorum_silence_ms(q))
+    if (now_ms - s->heard_ms >= silence_ms(q))
         return "it sent nothing for too long";
     if (s->unreachable)
         return "it receives nothing (does the network drop large packets?)";
@@ -181,33 +159,13 @@ static bool is_missed(const struct quorum *q, int i)
 
     if (q->state.stage == STAGE_FORMING)
         return s->node.phase != NODE_LEAVING && !is_replaced(q, i);
-    return quorum_is_member(q, s->ticket) && s->node.phase != NODE_DONE;
+    return s->member && s->node.phase != NODE_DONE;
 }
 
-/* This process was stopped for `pause_ms`, and may not have read what nodes sent meanwhile: extend their
- * deadlines. */
-static void excuse(struct quorum *q, int64_t pause_ms, int64_t now_ms)
+const struct quorum_slot *quorum_expire(struct quorum *q, int64_t now_ms)
 {
-    for (int i = 0; i < q->n; i++) {
-        struct quorum_slot *s = &q->slots[i];
-        const int64_t heard_ms = s->heard_ms + pause_ms;
-        s->heard_ms = heard_ms < now_ms ? heard_ms : now_ms;
-        if (s->disconnected && !s->spared) {
-            s->disconnected_ms = now_ms;
-            s->spared = true;
-        }
-    }
-    if (q->state.stage == STAGE_RUNNING)
-        q->since_ms += pause_ms;
-}
+    const struct quorum_slot *lost = NULL;
 
-int64_t quorum_expire(struct quorum *q, int64_t now_ms)
-{
-    int64_t lost = 0;
-
-    if (q->due_ms && now_ms - q->due_ms > QUORUM_PAUSE_MS)
-        excuse(q, now_ms - q->due_ms, now_ms);
-    q->due_ms = 0;
     for (int i = 0; i < q->n; i++) {
         struct quorum_slot *s = &q->slots[i];
         const char *how = s->gone ? NULL : lost_how(q, i, now_ms);
@@ -220,12 +178,12 @@ int64_t quorum_expire(struct quorum *q, int64_t now_ms)
             meeting_node_name(&s->node, q->gone);
         }
         if (missed)
-            lost = s->ticket;
+            lost = s;
     }
     /* A member that was lost while quorum_step decided something else. */
     for (int i = 0; !lost && q->state.stage == STAGE_RUNNING && i < q->n; i++)
         if (q->slots[i].gone && is_missed(q, i))
-            lost = q->slots[i].ticket;
+            lost = &q->slots[i];
     return lost;
 }
 
@@ -234,7 +192,7 @@ bool quorum_follows_disconnect(const struct quorum *q, const struct quorum_slot 
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
         if (s != failed && s->disconnected && failed->failed_ms >= s->disconnected_ms &&
-            s->node.phase != NODE_DONE && quorum_is_member(q, s->ticket))
+            s->node.phase != NODE_DONE && s->member)
             return true;
     }
     return false;
@@ -295,7 +253,7 @@ bool quorum_count_joined(struct quorum *q, int64_t now_ms)
 static bool has_new_steps(const struct quorum *q, const struct quorum_slot *s)
 {
     return !s->gone && quorum_in_round(q, s, NODE_RUNNING) && s->node.steps.ranks &&
-           s->node.steps.window != s->steps_window && quorum_is_member(q, s->ticket);
+           s->node.steps.window != s->steps_window && s->member;
 }
 
 bool quorum_steps(struct quorum *q, struct steps *ret)

@@ -10,22 +10,16 @@
 bool quorum_fits(const struct quorum *q, const struct quorum_slot *s);
 bool quorum_joined(const struct quorum *q, const struct quorum_slot *s);
 
-/* Whether node `ticket` is a member of the round. */
-bool quorum_is_member(const struct quorum *q, int64_t ticket);
-
 /* Whether the node's last record has this phase and is about this round. */
 bool quorum_in_round(const struct quorum *q, const struct quorum_slot *s, enum node_phase phase);
 
 /* Whether the heartbeat of a member whose ranks run is late. */
 bool quorum_heartbeat_due(const struct quorum *q, int64_t now_ms);
 
-/* How long without a heartbeat until a node is lost. */
-int64_t quorum_silence_ms(const struct quorum *q);
-
 /* Mark nodes as lost (`gone`): their connection has ended, they are silent, or another node has replaced
- * them. Returns the ticket of a member that was lost before it was done; while a round forms, of any lost
- * node that was not leaving and not replaced; 0: none. */
-int64_t quorum_expire(struct quorum *q, int64_t now_ms);
+ * them. Returns a member that was lost before it was done; while a round forms, any lost node that was not
+ * leaving and not replaced; NULL: none. */
+const struct quorum_slot *quorum_expire(struct quorum *q, int64_t now_ms);
 
 /* Whether this member failed after the connection of another member, which was not done, had ended. */
 bool quorum_follows_disconnect(const struct quorum *q, const struct quorum_slot *failed);

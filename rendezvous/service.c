@@ -134,8 +134,6 @@ void service_stop(struct service *s)
 
 void service_close(struct service *s)
 {
-    if (s->listener >= 0)
-        close(s->listener);
-    if (s->stop >= 0)
-        close(s->stop);
+    close_fd(&s->listener);
+    close_fd(&s->stop);
 }

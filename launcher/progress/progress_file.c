@@ -1,7 +1,6 @@
 /* progress_file.c - read the progress file that a training writes. */
 #include "launcher/progress/progress_file.h"
 #include "common/cleanup.h"
-#include "common/fsutil.h"
 #include "launcher/members.h"
 
 #include <fcntl.h>

@@ -40,13 +40,6 @@ struct serve {
     struct pollfd pfds[CONNS_MAX + 2];
 };
 
-static void leave(struct conn *p)
-{
-    if (p->fd >= 0)
-        close(p->fd);
-    p->fd = -1;
-}
-
 static bool would_block(ssize_t n)
 {
     return n < 0 && (errno == EAGAIN || errno == EINTR);
@@ -103,7 +96,7 @@ static void welcome(struct serve *s)
     if (fd < 0)
         return;
     struct conn *p = &s->conns[at];
-    leave(p);
+    close_fd(&p->fd);
     p->fd = fd;
     memcpy(p->addr, addr, sizeof(addr));
     p->came_ms = clock_mono_ms();
@@ -134,7 +127,7 @@ static void *run(void *arg)
         for (int i = 0; i < CONNS_MAX; i++) {
             struct conn *p = &s->conns[i];
             if (p->fd >= 0 && ((s->pfds[i + 2].revents && !turn(s, p)) || now_ms >= p->came_ms + DEADLINE_MS))
-                leave(p);
+                close_fd(&p->fd);
         }
         if (service_ready(s->pfds))
             welcome(s);
@@ -146,7 +139,7 @@ static void *run(void *arg)
 static void release(struct serve *s)
 {
     for (int i = 0; i < CONNS_MAX; i++)
-        leave(&s->conns[i]);
+        close_fd(&s->conns[i].fd);
     service_close(&s->service);
     pthread_mutex_destroy(&s->lock);
     free(s);

@@ -5,7 +5,6 @@
 #include "host/rank_contract.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <string.h>
 
 static void take(struct tracker *t, const struct progress_seen *s, bool from_file)

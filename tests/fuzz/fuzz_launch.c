@@ -9,7 +9,7 @@ static void check(const struct options *o)
     if (o->help || o->version || o->completion || o->install_to)
         return;
     MUST(o->nproc >= 1 && o->nproc <= OPTIONS_NPROC_MAX);
-    MUST(o->nnodes_min >= 1 && o->nnodes_min <= o->nnodes && o->nnodes <= OPTIONS_NODES_MAX);
+    MUST(o->nnodes_min >= 1 && o->nnodes_min <= o->nnodes && o->nnodes <= MEETING_NODES_MAX);
     MUST(o->node_rank < o->nnodes && o->max_restarts >= 0 && o->shutdown_timeout_ms >= 0);
     MUST(o->program && o->program[0] && o->master_port >= 0 && o->master_port <= 65535);
     MUST(o->nnodes == 1 || (o->meeting.port >= 0 && o->meeting.port <= 65535));

@@ -41,7 +41,6 @@ static void hear(struct quorum *q, const char *bytes, size_t len, int64_t ticket
     if (meeting_get_node(whole, len < sizeof(whole) ? sizeof(whole) : len, &node, &err) < 0)
         MUST(err.kind == ERR_INVALID && err.msg[0]);
     else {
-        node.connection = 1;
         node.leaders = ticket == 1;
         quorum_hear(q, ticket, &node, now_ms);
     }
@@ -104,7 +103,7 @@ static void records(const char *bytes, size_t len, bool fixed)
         const size_t n = said < len - 3 ? said : len - 3;
         now_ms += (head >> 3) * 100;
         if (head & 4)
-            quorum_disconnected(&q, 1 + head % NODES, head >> 3, now_ms);
+            quorum_disconnected(&q, 1 + head % NODES, now_ms);
         hear(&q, bytes + 3, n, 1 + head % NODES, now_ms);
         step(&q, now_ms);
         bytes += n + 3;

@@ -66,6 +66,8 @@ static void to_leader(const char *bytes, size_t len, bool key)
     const int link = leader_opened(&l, false, 1);
     for (int64_t now = 2; open && next(&bytes, &len, leader_frame_max(&l, link), &m); now += 1000) {
         open = leader_heard(&l, link, &m, now);
+        if (!open)
+            leader_closed(&l, link, LINK_CLOSED, now);
         leader_decide(&l, now);
         while (leader_act(&l, &a)) {
             MUST(a.link == link);

@@ -150,6 +150,7 @@ static void test_the_id_of_a_run(void **state)
     static const char *const rows[][COLUMNS] = {
         {"torchrun|--nnodes=2|--master-addr=h|p", NULL, "--rdzv-id: ", OUTSIDE},
         {"torchrun|--nnodes=2|--rdzv-id=none|--master-addr=10.0.0.1|p", NULL, "--rdzv-id: ", OUTSIDE},
+        {"torchrun|--nnodes=2|--rdzv-id=|--master-addr=10.0.0.1|p", NULL, "--rdzv-id: ", OUTSIDE},
         {"torchrun|--nnodes=1:2|--rdzv-backend=c10d|--rdzv-endpoint=h|p", NULL, "--rdzv-id: ", OUTSIDE},
         {"torchrun|--nnodes=2|--rdzv-id=x|--master-addr=h|p",
          "nnodes=2 id=x at=h:29400 host=1 order=0 master=h:29500 p", NULL, OUTSIDE},
@@ -218,6 +219,7 @@ static void test_words(void **state)
         {"launch|--no-python|--use-env|p", "p"},
         {"/usr/bin/launch|train.py", "--local-rank python train.py"},
         {"torch.distributed.launch|--use-env|train.py", "python train.py"},
+        {"torchrun|--nproc-per-node=3|--local-ranks-filter=|--log-dir=|p", "nproc=3 p"},
         {"torchrun|--nproc-per-node=3|-r|3|-t0:1,2:3|--local-ranks-filter=0,2,15|p",
          "nproc=3 redirect0=3 tee0=1 redirect1=3 hide1 redirect2=3 tee2=3 p"},
     };

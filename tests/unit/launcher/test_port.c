@@ -1,5 +1,5 @@
 /* test_port.c - a port that is held for rank 0. */
-#include "launcher/nodes.h"
+#include "launcher/agent_state.h"
 #include "test.h"
 
 #include <errno.h>
@@ -46,8 +46,8 @@ static void test_a_port_is_held(void **state)
     int port = 0, other_port = 0;
 
     (void)state;
-    assert_int_equal(nodes_hold_port(&port, &held, &err), 0);
-    assert_int_equal(nodes_hold_port(&other_port, &other, &err), 0);
+    assert_int_equal(agent_hold_port(&port, &held, &err), 0);
+    assert_int_equal(agent_hold_port(&other_port, &other, &err), 0);
     assert_true(port > 0 && port < 65536 && port != other_port);
     assert_int_equal(bound_to(port, false), -1);
 

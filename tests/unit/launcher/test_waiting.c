@@ -8,7 +8,6 @@
 struct fixture {
     struct options options;
     struct meet_view view;
-    struct nodes nodes;
     struct waiting w;
 };
 
@@ -19,7 +18,6 @@ static int setup(void **state)
     memset(&f, 0, sizeof(f));
     f.options = (struct options){
         .nnodes_min = 4, .nnodes = 4, .meeting = {.host = "job-0", .port = 29400, .node.join_ms = 600000}};
-    f.nodes = (struct nodes){.options = &f.options, .view = &f.view, .round = -1, .held = -1};
     waiting_begin(&f.w, 1000);
     *state = &f;
     return 0;
@@ -31,7 +29,7 @@ static void expect(struct fixture *f, int64_t now_ms, const char *want)
     char text[WAITING_BYTES];
 
     (void)waiting_due(&f->w, &f->view, now_ms);
-    waiting_format(&f->w, &f->nodes, now_ms, text);
+    waiting_format(&f->w, &f->options, &f->view, now_ms, text);
     assert_memory_equal(text, begin, strlen(begin));
     assert_string_equal(text + strlen(begin), want);
 }
@@ -51,8 +49,7 @@ static void after_ten_seconds_and_every_minute(void **state)
     assert_false(waiting_due(&f->w, &f->view, 70999));
     assert_true(waiting_due(&f->w, &f->view, 72000)); /* late: the next is a minute later all the same */
     assert_false(waiting_due(&f->w, &f->view, 131999));
-    waiting_end(&f->w);
-    assert_int_equal(f->w.due_ms, 0);
+    f->w.due_ms = 0;
     assert_false(waiting_due(&f->w, &f->view, 200000));
 }
 
@@ -124,7 +121,7 @@ static void nothing_is_too_long(void **state)
     host[sizeof(host) - 1] = '\0';
     f->options.meeting.host = host;
     memset(f->view.err.msg, 'e', sizeof(f->view.err.msg) - 1);
-    waiting_format(&f->w, &f->nodes, INT64_MAX / 2, text);
+    waiting_format(&f->w, &f->options, &f->view, INT64_MAX / 2, text);
     assert_non_null(strchr(text, 'e'));
     assert_true(strlen(text) < WAITING_BYTES);
 }

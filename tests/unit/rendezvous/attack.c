@@ -21,8 +21,12 @@ void attack_sniff(struct world *w, const struct message *m)
 
 static void say(struct world *w, struct leader *l, int link, const struct message *m)
 {
-    if (m->type && !leader_heard(l, link, m, w->now_ms))
-        w->attack.links[link].open = false;
+    const int64_t now_ms = world_now(w, &w->launchers[w->attack.host]);
+
+    if (!m->type || leader_heard(l, link, m, now_ms))
+        return;
+    leader_closed(l, link, LINK_CLOSED, now_ms);
+    w->attack.links[link].open = false;
 }
 
 static void greet(struct world *w, struct leader *l, int link)
@@ -78,7 +82,7 @@ void attack_leader(struct world *w, int who)
     for (uint64_t n = world_draw(w, 4); n && open < a->most; n--, open++) {
         if (open >= WORLD_STRANGERS) /* service.h has them wait */
             return;
-        const int link = leader_opened(l, false, w->now_ms);
+        const int link = leader_opened(l, false, world_now(w, &w->launchers[who]));
         if (link >= WORLD_ATTACK_LINKS) {
             w->wrong = "too many connections of the attacker";
             return;

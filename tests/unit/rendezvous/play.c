@@ -24,13 +24,12 @@ struct quorum_config play_elastic(int min, int max)
     return c;
 }
 
-void play_hear_over(struct quorum *q, int64_t ticket, int64_t connection, enum node_phase phase, int64_t now)
+void play_hear(struct quorum *q, int64_t ticket, enum node_phase phase, int64_t now)
 {
     static int64_t beat;
     struct meeting_node n = {.phase = phase,
                              .round = q->state.round,
                              .beat = ++beat,
-                             .connection = connection,
                              .nproc = ticket + 1,
                              .wanted = -1,
                              .leaders = ticket == 2,
@@ -42,11 +41,6 @@ void play_hear_over(struct quorum *q, int64_t ticket, int64_t connection, enum n
     if (phase == NODE_JOINING && q->state.stage == STAGE_RUNNING)
         n.round++;
     quorum_hear(q, ticket, &n, now);
-}
-
-void play_hear(struct quorum *q, int64_t ticket, enum node_phase phase, int64_t now)
-{
-    play_hear_over(q, ticket, 1, phase, now);
 }
 
 void play_failure(struct quorum *q, int64_t ticket, int code, int unsure, int64_t now)

@@ -15,8 +15,7 @@ struct quorum_config play_elastic(int min, int max);
 /* All of n nodes have joined by the end of the last call, and their ranks run. */
 void play_begin(struct quorum *q, const struct quorum_config *c, int n);
 
-/* A node's record, sent when `connection` is its newest connection; each is a new heartbeat. */
-void play_hear_over(struct quorum *q, int64_t ticket, int64_t connection, enum node_phase phase, int64_t now);
+/* A node's record; each is a new heartbeat. */
 void play_hear(struct quorum *q, int64_t ticket, enum node_phase phase, int64_t now);
 void play_all(struct quorum *q, int n, enum node_phase phase, int64_t now);
 

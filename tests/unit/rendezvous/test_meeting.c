@@ -42,7 +42,7 @@ static void test_nodes(void **state)
     struct err err = {0};
 
     (void)state;
-    meeting_put_node(&n, &text);
+    (void)buf_append(&text, &n, sizeof(n), NULL);
     assert_false(text.full);
     if (meeting_get_node(text.data, text.len, &got, &err) < 0)
         fail_msg("%s", err.msg);
@@ -86,7 +86,7 @@ static void test_damage(void **state)
     struct err err = {0};
 
     (void)state;
-    meeting_put_node(&n, &text);
+    (void)buf_append(&text, &n, sizeof(n), NULL);
     assert_false(text.full);
     for (size_t cut = 0; cut < text.len; cut++)
         assert_int_equal(meeting_get_node(text.data, cut, &got, &err), -1);
@@ -119,7 +119,7 @@ static void test_out_of_range(void **state)
         n.nproc = i == 1 ? 0 : n.nproc;
         n.port = i == 2 ? 65536 : n.port;
         n.wanted = i == 3 ? MEETING_NODES_MAX : n.wanted;
-        meeting_put_node(&n, &text);
+        (void)buf_append(&text, &n, sizeof(n), NULL);
         assert_false(text.full);
         assert_int_equal(meeting_get_node(text.data, text.len, &got, &err), -1);
         assert_int_equal(err.kind, ERR_INVALID);

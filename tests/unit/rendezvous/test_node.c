@@ -226,30 +226,6 @@ static void test_who_was_met(void **state)
     }
 }
 
-/* The leader ended the connection, and this process stood still while it was to dial. */
-static void test_a_pause_after_the_end(void **state)
-{
-    (void)state;
-    run(1);
-    node_closed(&n, 1, LINK_CLOSED, "reset", 1000);
-    drain(1000);
-    assert_int_equal(dialed, 2);
-    drain(4000);
-    assert_false(node_must_stop(&n));
-    welcome(dialed, 'a', 4001);
-    drain(4002);
-    assert_false(node_must_stop(&n));
-    answer(dialed, 4003);
-    /* Without a pause half a second is enough. */
-    node_closed(&n, dialed, LINK_CLOSED, "reset", 5000);
-    for (int64_t now = 5000; now < 5500; now += 50) {
-        drain(now);
-        assert_false(node_must_stop(&n));
-    }
-    drain(5500);
-    assert_true(node_must_stop(&n));
-}
-
 /* An earlier message of the leader comes late, over a connection that was given up. */
 static void test_an_old_state(void **state)
 {
@@ -374,7 +350,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_who_was_met, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_old_state, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_end_is_said_while_ranks_run, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_pause_after_the_end, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -362,17 +362,17 @@ struct drawn {
     int64_t ticket;
 };
 
-static void join_drawn(struct quorum *q, const struct drawn *d, bool leads, int64_t beat)
+static void join_drawn(struct quorum *q, const struct drawn *d, bool leads, int64_t now)
 {
     struct meeting_node n = {.phase = NODE_JOINING,
                              .round = q->state.round + (q->state.stage == STAGE_RUNNING),
-                             .beat = beat,
+                             .beat = now,
                              .nproc = 1,
                              .wanted = d->order,
                              .leaders = leads};
 
     snprintf(n.addr, sizeof(n.addr), "10.0.0.%d", d->address);
-    quorum_hear(q, d->ticket, &n, 1);
+    quorum_hear(q, d->ticket, &n, now);
 }
 
 /* As text, "10.0.0.10" is before "10.0.0.9". */
@@ -443,12 +443,14 @@ static void test_order_of_node_ranks(void **state)
         assert_true(quorum_step(&q, 1));
         expect_drawn(&q, d, n, leader);
         const int gone = (leader + 1) % n;
-        quorum_disconnected(&q, d[gone].ticket, 1, 2);
+        quorum_disconnected(&q, d[gone].ticket, 2);
         assert_true(quorum_step(&q, 2 + QUORUM_RECONNECT_MS));
         d[gone] = d[n - 1];
         for (int i = 0; i < n - 1; i++)
             join_drawn(&q, &d[i], d[i].ticket == leader + 1, 2);
         (void)quorum_step(&q, 3 + QUORUM_RECONNECT_MS);
+        for (int i = 0; i < n - 1; i++)
+            join_drawn(&q, &d[i], d[i].ticket == leader + 1, 3 + c.last_call_ms);
         (void)quorum_step(&q, 3 + QUORUM_RECONNECT_MS + c.last_call_ms);
         expect_drawn(&q, d, n - 1, leader == n - 1 ? gone : leader);
         quorum_release(&q);

@@ -36,6 +36,11 @@ uint64_t world_draw(struct world *w, uint64_t below)
     return below ? (w->random >> 11) % below : 0;
 }
 
+int64_t world_now(const struct world *w, const struct launcher *p)
+{
+    return w->now_ms - p->awake.stopped_ms;
+}
+
 void world_init(struct world *w, uint64_t seed, const struct quorum_config *q, int launchers)
 {
     memset(w, 0, sizeof(*w));
@@ -76,7 +81,7 @@ static void start(struct world *w, int who)
     p->started = p->alive = true;
     p->exit_code = -1;
     p->lag_ms = 1;
-    node_init(&p->node, &c, w->now_ms);
+    node_init(&p->node, &c, world_now(w, p));
     if (!p->hosts || w->host >= 0)
         return;
     struct leader_config l = {.quorum = w->quorum, .run_id = "run", .key = c.key};
@@ -84,7 +89,7 @@ static void start(struct world *w, int who)
         l.id[i] = (uint8_t)world_draw(w, 256);
     for (size_t i = 0; i < sizeof(l.seed); i++)
         l.seed[i] = (uint8_t)world_draw(w, 256);
-    leader_init(&p->leader, &l, w->now_ms);
+    leader_init(&p->leader, &l, world_now(w, p));
     p->leads = true;
     w->host = who;
 }
@@ -298,9 +303,19 @@ static void look_at_ranks(struct world *w, int who)
         end_ranks(w, who);
 }
 
+/* When the node or the leader has something to do, by their own time. */
+static int64_t next_ms(const struct world *w, const struct launcher *p)
+{
+    const int64_t now_ms = world_now(w, p), node = node_next_ms(&p->node, now_ms);
+    const int64_t leader = p->leads ? leader_next_ms(&p->leader, now_ms) : WORLD_NEVER;
+
+    return node < leader ? node : leader;
+}
+
 static void turn(struct world *w, int who)
 {
     struct launcher *p = &w->launchers[who];
+    const int64_t now_ms = awake_now(&p->awake, w->now_ms);
     int rank;
 
     p->stepped_ms = w->now_ms;
@@ -310,16 +325,19 @@ static void turn(struct world *w, int who)
     if (p->node.line.welcomed && leader_of(w, p) < 0)
         w->wrong = "a node follows an attacker";
     if (p->leads)
-        leader_decide(&p->leader, w->now_ms);
-    node_step(&p->node, w->now_ms);
+        leader_decide(&p->leader, now_ms);
+    node_step(&p->node, now_ms);
     if (p->running)
         look_at_ranks(w, who);
-    node_step(&p->node, w->now_ms);
+    node_step(&p->node, now_ms);
     if (!p->signal && node_begins(&p->node, &rank))
         begin_ranks(w, who, rank);
     net_flush(w, who);
-    if (node_next_ms(&p->node, w->now_ms) <= w->now_ms ||
-        (p->leads && leader_next_ms(&p->leader, w->now_ms) <= w->now_ms))
+    p->awake.due_ms = next_ms(w, p);
+    if (p->awake.due_ms >
+        now_ms + w->quorum.keep_alive_ms / 2) /* often enough to notice that it was stopped */
+        p->awake.due_ms = now_ms + w->quorum.keep_alive_ms / 2;
+    if (p->awake.due_ms <= now_ms)
         w->wrong = "a launcher loops without waiting";
     p->lag_ms = (int64_t)world_draw(w, p->late ? SLOW_MS : LAG_MS);
     end_if_over(w, who);
@@ -330,7 +348,7 @@ static void signal_launcher(struct world *w, struct launcher *p)
     if (p->signal)
         return;
     p->signal = 15;
-    node_leave(&p->node, 15, w->now_ms);
+    node_leave(&p->node, 15, world_now(w, p));
     if (p->running && !p->stopping) {
         p->stopping = true;
         p->ranks_end_ms = w->now_ms + (int64_t)world_draw(w, (uint64_t)w->stop_ms);
@@ -379,12 +397,11 @@ static void happen(struct world *w, const struct world_event *e)
 static int64_t due_ms(const struct world *w, int who)
 {
     const struct launcher *p = &w->launchers[who];
-    int64_t due = net_due_ms(w, who), at = node_next_ms(&p->node, w->now_ms);
+    int64_t due = net_due_ms(w, who), at = next_ms(w, p);
 
     if (!p->alive || p->stopped_until_ms == WORLD_NEVER)
         return WORLD_NEVER;
-    due = at < due ? at : due;
-    at = p->leads ? leader_next_ms(&p->leader, w->now_ms) : WORLD_NEVER;
+    at = (at < p->awake.due_ms ? at : p->awake.due_ms) + p->awake.stopped_ms;
     due = at < due ? at : due;
     if (p->running && p->ranks_end_ms < due)
         due = p->ranks_end_ms;

@@ -7,6 +7,7 @@
 #ifndef TK_TESTS_RENDEZVOUS_WORLD_H
 #define TK_TESTS_RENDEZVOUS_WORLD_H
 
+#include "rendezvous/awake.h"
 #include "rendezvous/leader.h"
 #include "rendezvous/node.h"
 
@@ -61,6 +62,7 @@ struct launcher {
     bool started, alive, hosts, leads, late;
     enum { KEY_OF_RUN, KEY_OTHER, KEY_NONE } key;
     int64_t stopped_until_ms, cut_until_ms, narrow_until_ms, lag_ms, grace_ms;
+    struct awake awake;
     struct node node;
     struct leader leader;
     int exit_code; /* -1: it did not end by itself */
@@ -125,5 +127,7 @@ bool world_run(struct world *w, int64_t limit_ms);
 void world_release(struct world *w);
 
 uint64_t world_draw(struct world *w, uint64_t below);
+/* The time for this launcher's node and leader. */
+int64_t world_now(const struct world *w, const struct launcher *p);
 
 #endif

@@ -155,7 +155,7 @@ static void dial(struct world *w, int who, uint32_t number)
         post(w, x, TO_NODE, OPENED, LINK_CLOSED, there + latency(w, x), NULL);
         return;
     }
-    node_closed(&p->node, number, LINK_SILENT, "too many connections in the test", w->now_ms);
+    node_closed(&p->node, number, LINK_SILENT, "too many connections in the test", world_now(w, p));
     w->wrong = "too many connections";
 }
 
@@ -190,30 +190,32 @@ static bool decode(struct world *w, const struct packet *p, size_t max, struct m
 static void to_node(struct world *w, struct wire *x, const struct packet *p)
 {
     struct node *n = &of(w, x->node)->node;
+    const int64_t now_ms = world_now(w, of(w, x->node));
     struct message m;
 
     if (p->kind == OPENED)
-        node_connected(n, x->number, x->local ? "job-0" : "10.0.0.1", w->now_ms);
+        node_connected(n, x->number, x->local ? "job-0" : "10.0.0.1", now_ms);
     else if (p->kind == END) {
-        node_closed(n, x->number, p->how, "it ended", w->now_ms);
+        node_closed(n, x->number, p->how, "it ended", now_ms);
         shut(w, x, TO_NODE, true);
-    } else if (decode(w, p, MESSAGE_STATE_BYTES, &m) && !node_heard(n, x->number, &m, w->now_ms))
+    } else if (decode(w, p, MESSAGE_STATE_BYTES, &m) && !node_heard(n, x->number, &m, now_ms))
         w->wrong = "the node does not take the leader's message";
 }
 
 static void to_leader(struct world *w, struct wire *x, const struct packet *p)
 {
     struct leader *l = &of(w, x->host)->leader;
+    const int64_t now_ms = world_now(w, of(w, x->host));
     struct message m;
 
     if (p->kind == OPENED)
-        x->link = leader_opened(l, x->local, w->now_ms);
+        x->link = leader_opened(l, x->local, now_ms);
     else if (p->kind == END) {
         if (x->link >= 0)
-            leader_closed(l, x->link, p->how, w->now_ms);
+            leader_closed(l, x->link, p->how, now_ms);
         shut(w, x, TO_LEADER, true);
     } else if (x->link >= 0 && decode(w, p, leader_frame_max(l, x->link), &m) &&
-               !leader_heard(l, x->link, &m, w->now_ms))
+               !leader_heard(l, x->link, &m, now_ms))
         w->wrong = "the leader does not take the node's message";
 }
 
@@ -275,7 +277,7 @@ void net_flush(struct world *w, int who)
     struct leader_action b;
     struct node_action a;
 
-    while (node_act(&p->node, &a, w->now_ms)) {
+    while (node_act(&p->node, &a, world_now(w, p))) {
         struct wire *x = a.kind == NODE_DIAL ? NULL : find(w, who, a.number, -1);
         if (a.kind == NODE_DIAL)
             dial(w, who, a.number);
