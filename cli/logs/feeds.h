@@ -33,9 +33,9 @@ struct feed {
     bool once;   /* not to be followed */
     bool ended;  /* the container has ended */
     bool gone;   /* the pod does not exist any more */
-    bool listed; /* of feeds.c */
 
-    /* Internal to feed.c. */
+    /* Internal. */
+    bool listed;
     struct kube_transfer *transfer;
     bool final, live, held, has_read, got_bytes;
     int failures, quiet;
@@ -79,13 +79,5 @@ void feeds_read_out(struct feeds *f);
 
 /* No more lines of them. */
 void feeds_close(struct feeds *f);
-
-/* ---- of one feed, by feed.c for feeds.c */
-
-void feed_begin(struct feed *f);  /* all, names, stream and once are set */
-void feed_update(struct feed *f); /* after a change of ended, gone or once */
-void feed_release(struct feed *f);
-void feed_read_out(struct feed *f);
-void feed_close(struct feed *f);
 
 #endif

@@ -226,9 +226,12 @@ static int print_text(const struct buf *text, bool on_terminal, bool *cut, struc
     cleanup_buf struct buf shown = BUF_INIT(TEXT_MAX);
     struct sv rest = {text->data, text->len}, line;
 
-    while (on_terminal && rest.len && sv_next(&rest, '\n', &line))
-        if (shown_line(&shown, line, err) < 0 || buf_puts(&shown, "\n", err) < 0)
-            return -1;
+    while (on_terminal && rest.len && sv_next(&rest, '\n', &line)) {
+        shown_line(&shown, line);
+        buf_puts(&shown, "\n", NULL);
+    }
+    if (buf_check(&shown, err) < 0)
+        return -1;
     const struct buf *out = on_terminal ? &shown : text;
     *cut |= out->len != text->len || memcmp(out->data, text->data, out->len) != 0;
     fwrite(out->data, 1, out->len, stdout);
@@ -251,8 +254,9 @@ static int print_all(struct mounts *m, int first, int n, struct err *err)
             return -1;
         if (i == 0)
             report_differences(&pod);
-        if (buf_printf(&text, err, "# pod %s\n", pod.name) < 0 || localpod_print(&pod, &text, err) < 0 ||
-            print_text(&text, on_terminal, &cut, err) < 0)
+        buf_printf(&text, NULL, "# pod %s\n", pod.name);
+        localpod_print(&pod, &text);
+        if (buf_check(&text, err) < 0 || print_text(&text, on_terminal, &cut, err) < 0)
             return -1;
     }
     if (cut)

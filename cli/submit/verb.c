@@ -135,27 +135,16 @@ static int read_selectors(const struct args *a, struct arena *arena, struct subm
     return 0;
 }
 
-/* The next name in a path; empty at its end. */
-static struct sv next_name(struct sv *path)
+/* An absolute path without "." and double slashes. */
+static const char *plain_path(const char *path, struct arena *arena)
 {
-    struct sv name = {NULL, 0};
+    struct sv rest = sv_from(path), name;
+    const char *ret = "";
 
-    while (sv_next(path, '/', &name) && (!name.len || sv_eq(name, ".")))
-        name.len = 0;
-    return name;
-}
-
-static bool is_same_path(const char *a, const char *b)
-{
-    struct sv rest_a = sv_from(a), rest_b = sv_from(b), x, y;
-
-    do {
-        x = next_name(&rest_a);
-        y = next_name(&rest_b);
-        if (x.len != y.len || (x.len && memcmp(x.p, y.p, x.len) != 0))
-            return false;
-    } while (x.len);
-    return true;
+    while (sv_next(&rest, '/', &name))
+        if (name.len && !sv_eq(name, "."))
+            ret = arena_printf(arena, "%s/%.*s", ret, (int)name.len, name.p);
+    return ret;
 }
 
 static int read_claims(const struct args *a, struct arena *arena, struct submission *s, struct err *err)
@@ -164,10 +153,10 @@ static int read_claims(const struct args *a, struct arena *arena, struct submiss
         return -1;
     for (int i = 0; i < s->n_claims; i++) {
         const struct manifest_pair *c = &s->claims[i];
-        bool taken =
-            is_same_path(c->value, MANIFEST_CODE_FOLDER) || is_same_path(c->value, MANIFEST_SHARED_MEMORY);
+        const char *path = plain_path(c->value, arena);
+        bool taken = !strcmp(path, MANIFEST_CODE_FOLDER) || !strcmp(path, MANIFEST_SHARED_MEMORY);
         for (int k = 0; k < i; k++)
-            taken |= is_same_path(c->value, s->claims[k].value);
+            taken |= !strcmp(path, plain_path(s->claims[k].value, arena));
         if (!names_is_object(sv_from(c->name)) || strchr(c->value, ':'))
             return usage_wrong(err, "--claim: expected " CLAIM_FORM ", got \"%.60s:%.60s\"", c->name,
                                c->value);
@@ -367,7 +356,7 @@ static int send(struct session *session, const struct submission *s, cJSON *job,
     cleanup_json cJSON *made = NULL;
     cleanup_buf struct buf what = BUF_INIT(OPTIONS_MAX);
 
-    cJSON_AddTrueToObject(cJSON_GetObjectItemCaseSensitive(job, "spec"), "suspend");
+    cJSON_AddTrueToObject(json_child(job, "spec"), "suspend");
     if (create(session, &SESSION_JOBS, job, &made, err) < 0)
         return not_created(session, s, err);
     const char *uid = json_meta(made, "uid");

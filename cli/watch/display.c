@@ -67,7 +67,6 @@ static void draw_table(struct display *d, bool keys, struct buf *frame)
 static void draw_text(struct display *d, struct buf *frame)
 {
     cleanup_buf struct buf text = BUF_INIT(TABLE_BYTES_MAX);
-    struct err err; /* bounded as the text is, which fits */
     const int rows = d->table.rows > 1 ? d->table.rows - 1 : 1;
     const char *hint = d->text(d->text_ctx, d->table.columns, rows, &text);
     struct sv rest = {buf_str(&text), text.len}, line;
@@ -79,9 +78,9 @@ static void draw_text(struct display *d, struct buf *frame)
     d->scroll = d->scroll < 0 ? 0 : d->scroll;
     for (int i = 0; i < d->scroll + rows && rest.len && sv_next(&rest, '\n', &line); i++)
         if (i >= d->scroll)
-            (void)buf_printf(frame, &err, "%.*s\n", (int)line.len, line.p);
-    (void)buf_printf(frame, &err, "%s%s\n", d->note[0] ? d->note : hint,
-                     d->scroll + rows < n ? ", arrows scroll" : "");
+            buf_printf(frame, NULL, "%.*s\n", (int)line.len, line.p);
+    buf_printf(frame, NULL, "%s%s\n", d->note[0] ? d->note : hint,
+               d->scroll + rows < n ? ", arrows scroll" : "");
 }
 
 static void draw(struct display *d)

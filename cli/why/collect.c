@@ -37,7 +37,7 @@ static int read_page(struct collected *g, const struct kube_request *r, cJSON **
 
     if (session_call(g->session, r, &answer, err) < 0)
         return -1;
-    cJSON *items = cJSON_GetObjectItemCaseSensitive(answer, "items");
+    cJSON *items = json_child(answer, "items");
     if (!*array)
         *array = cJSON_CreateArray();
     while (cJSON_IsArray(items) && items->child)

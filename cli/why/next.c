@@ -1,5 +1,5 @@
 /* next.c - what the operator does next, from the counters and times of the job's status. */
-#include "cli/why/next.h"
+#include "cli/why/answer.h"
 
 #include "cli/span.h"
 #include "common/clock.h"
