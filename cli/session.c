@@ -92,11 +92,6 @@ void session_close(struct session *s)
 /* kubectl's answer when it gets none: its words, in plain text. An API server's own has a reason behind the number. */
 static const char AWAY[] = " (HTTP 500)";
 
-static bool is_away(const struct err *err)
-{
-    return !err->code || (err->code == 500 && sv_ends(sv_from(err->msg), AWAY));
-}
-
 static int away(const struct session *s, struct err *err)
 {
     const struct err was = *err;
@@ -225,7 +220,7 @@ static int explain(const struct session *s, const struct kube_request *r, struct
     if (was.code == 404 && job && !r->name)
         return err_set(err, was.kind, "the API server knows no %s: is the operator installed there? (%.120s)",
                        r->resource->kind, was.msg);
-    return is_away(&was) ? away(s, err) : -1;
+    return !was.code || (was.code == 500 && sv_ends(sv_from(was.msg), AWAY)) ? away(s, err) : -1;
 }
 
 int session_explain(const struct session *s, const struct kube_request *r, struct err *err)

@@ -75,19 +75,13 @@ static int merge_patch(struct conversion *c, const struct json_at *patch, const 
     return 0;
 }
 
-/* An override without targets is for all steps. */
-static bool is_for(const cJSON *override, const char *step)
-{
-    const cJSON *targets = json_child(override, "targetJobs");
-
-    return json_item_with(targets, "name", step) || !cJSON_GetArraySize(targets);
-}
-
 static void merge_override(struct conversion *c, const struct json_at *override, const struct runtime *rt,
                            cJSON *template)
 {
+    const cJSON *targets = json_child(override->node, "targetJobs");
+
     losses_members(c->losses, override, "manager targetJobs metadata spec", NULL);
-    if (is_for(override->node, rt->step))
+    if (!cJSON_GetArraySize(targets) || json_item_with(targets, "name", rt->step)) /* none: all steps */
         merge_pods(c, override, template);
     else
         losses_add(c->losses, override, "is for a step that is not converted");

@@ -59,11 +59,6 @@ static void notes_wait_for_job(struct notes *n, const struct jobstatus *st)
                   invalid->state == COND_TRUE ? invalid->message : running->message);
 }
 
-static void notes_forget(struct notes *n)
-{
-    n->printed[0] = '\0';
-}
-
 /* ---- the streams */
 
 enum {
@@ -347,7 +342,7 @@ static void see_attempt(struct follow *f)
     if (st->attempt <= f->attempt)
         return;
     f->attempt = st->attempt;
-    notes_forget(&f->notes);
+    f->notes.printed[0] = '\0';
     f->has_pods = false;
     if (waits(f))
         say("kubectl ptj logs", "attempt %d of %s begins%s%s", st->attempt, f->job->name,

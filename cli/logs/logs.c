@@ -106,7 +106,8 @@ static int read_pattern(const struct args *a, regex_t *ret, struct follow_option
     return 0;
 }
 
-static int read_options(const struct args *a, struct follow_options *o, struct err *err)
+/* *grep is the caller's to free on success. */
+static int read_options(const struct args *a, struct follow_options *o, regex_t *grep, struct err *err)
 {
     *o = defaults();
     o->follow = !args_has(a, "no-follow");
@@ -125,7 +126,7 @@ static int read_options(const struct args *a, struct follow_options *o, struct e
     if (args_has(a, "since") && span_parse("since", args_text(a, "since", ""), &o->since_s, err) < 0)
         return -1;
     o->tail = args_i64(a, "tail", o->tail);
-    return 0;
+    return read_pattern(a, grep, o, err);
 }
 
 static int print_earlier(const struct trainjob *job, const regex_t *grep, struct err *err)
@@ -178,7 +179,7 @@ static int check_logs(const struct args *a, struct err *err)
     struct follow_options o;
     regex_t grep = {0};
 
-    if (read_options(a, &o, err) < 0 || read_pattern(a, &grep, &o, err) < 0)
+    if (read_options(a, &o, &grep, err) < 0)
         return -1;
     regfree(&grep);
     return 0;
@@ -189,7 +190,7 @@ static int run_logs(struct session *s, const struct args *a, struct err *err)
     struct follow_options o;
     regex_t grep = {0};
 
-    if (read_options(a, &o, err) < 0 || read_pattern(a, &grep, &o, err) < 0)
+    if (read_options(a, &o, &grep, err) < 0)
         return -1;
     const int status = print_logs(s, a->operands[0], args_has(a, "previous"), &o, err);
     regfree(&grep);

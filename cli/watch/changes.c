@@ -8,17 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void first_word(const char *text, char *to, size_t size)
-{
-    snprintf(to, size, "%.*s", (int)strcspn(text, " :"), text);
-}
-
-/* The reason that counts: a running job's changes with each pod that starts. */
-static void reason_of(const struct board_job *j, char *to, size_t size)
-{
-    first_word(j->phase == JOB_RUNNING ? "" : j->reason, to, size);
-}
-
 static bool progress_is_news(const struct board_job *j)
 {
     const struct jobprogress *p = &j->progress;
@@ -85,7 +74,9 @@ void changes_of(struct board_job *j, bool with_ns, int64_t now_ms, struct buf *o
     const bool progress = progress_is_news(j);
     char reason[BOARD_REASON_BYTES];
 
-    reason_of(j, reason, sizeof(reason));
+    /* Its first word counts. A running job's changes with each pod that starts. */
+    snprintf(reason, sizeof(reason), "%.*s", j->phase == JOB_RUNNING ? 0 : (int)strcspn(j->reason, " :"),
+             j->reason);
     if (j->printed.begun && !progress && j->phase == j->printed.phase && j->restarts == j->printed.restarts &&
         !strcmp(reason, j->printed.reason))
         return;

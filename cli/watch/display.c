@@ -83,8 +83,9 @@ static void draw_text(struct display *d, struct buf *frame)
                d->scroll + rows < n ? ", arrows scroll" : "");
 }
 
-static void draw(struct display *d)
+static void draw(void *ctx)
 {
+    struct display *d = ctx;
     cleanup_buf struct buf frame = BUF_INIT(TABLE_BYTES_MAX);
     cleanup_buf struct buf out = BUF_INIT(2 * TABLE_BYTES_MAX);
 
@@ -97,7 +98,7 @@ static void draw(struct display *d)
         return;
     }
     follow_keys(d);
-    if (d->hidden)
+    if (d->tty.normal)
         return;
     if (d->text)
         draw_text(d, &frame);
@@ -106,11 +107,6 @@ static void draw(struct display *d)
     paint_frame(&d->paint, &frame, d->table.rows, &out);
     if (out.len && tty_write(&d->tty, out.data, out.len) < 0)
         d->key(d->ctx, KEY_QUIT);
-}
-
-static void on_frame(void *ctx)
-{
-    draw(ctx);
 }
 
 static void on_tick(void *ctx)
@@ -172,7 +168,6 @@ void display_text(struct display *d,
 
 void display_hide(struct display *d, bool hidden)
 {
-    d->hidden = hidden;
     tty_alternate(&d->tty, !hidden);
     paint_forget(&d->paint);
     display_changed(d);
@@ -182,7 +177,7 @@ void display_begin(struct display *d)
 {
     tty_init(&d->tty);
     d->paint = (struct paint)PAINT_INIT;
-    d->frame = (struct kube_loop_timer){.fire = on_frame, .ctx = d};
+    d->frame = (struct kube_loop_timer){.fire = draw, .ctx = d};
     d->tick = (struct kube_loop_timer){.fire = on_tick, .ctx = d};
     d->keys = (struct kube_loop_fd){.ready = on_keys, .ctx = d, .fd = d->tty.in, .events = POLLIN};
     measure(d);
