@@ -19,15 +19,16 @@ enum {
 };
 
 static void request(void *ctx);
+static void give_up(void *ctx);
 
 static int64_t now_ms(const struct feed *f)
 {
     return kube_loop_now_ms(f->all->session->loop);
 }
 
-static void request_in(struct feed *f, int64_t ms)
+static void fire_in(struct feed *f, int64_t ms, void (*fire)(void *ctx))
 {
-    f->again = (struct kube_loop_timer){.fire = request, .ctx = f, .node = f->again.node};
+    f->again = (struct kube_loop_timer){.fire = fire, .ctx = f, .node = f->again.node};
     kube_loop_timer_set(f->all->session->loop, &f->again, now_ms(f) + ms);
 }
 
@@ -58,8 +59,6 @@ static void finish(struct feed *f)
     feed_close(f);
     f->all->moved(f->all->ctx, f);
 }
-
-static void give_up_later(struct feed *f);
 
 /* Add up how long the rest of a deleted pod's log takes. */
 static void count_rest(struct feed *f)
@@ -95,7 +94,7 @@ static void on_chunk(void *ctx, struct sv bytes)
     if (is_endless(f))
         return;
     if (f->gone)
-        give_up_later(f);
+        fire_in(f, GONE_MS, give_up);
     f->got_bytes = true;
     f->failures = f->quiet = 0;
     merge_feed(f->all->merge, f->stream, bytes, now_ms(f));
@@ -125,7 +124,7 @@ static void came_to_its_end(struct feed *f)
     }
     f->has_read = true;
     f->quiet = f->got_bytes ? 0 : f->quiet + (f->quiet < REOPEN_DOUBLINGS);
-    request_in(f, was_live ? REOPEN_MS << f->quiet : 0);
+    fire_in(f, was_live ? REOPEN_MS << f->quiet : 0, request);
     f->all->moved(f->all->ctx, f);
 }
 
@@ -151,7 +150,7 @@ static void failed(struct feed *f, const struct err *err)
     /* 400: the container is about to start. */
     if (f->failures == REPORTED_FAILURE && err->code != 400)
         f->all->trouble(f->all->ctx, f, err);
-    request_in(f, f->failures == 1 ? AT_ONCE_MS : backoff_failed(&f->backoff, now_ms(f), 0));
+    fire_in(f, f->failures == 1 ? AT_ONCE_MS : backoff_failed(&f->backoff, now_ms(f), 0), request);
 }
 
 static void on_done(void *ctx, const struct kube_http_response *r, const struct err *err)
@@ -207,15 +206,9 @@ static void give_up(void *ctx)
     struct feed *f = ctx;
 
     if (f->held)
-        give_up_later(f);
+        fire_in(f, GONE_MS, give_up);
     else
         finish(f);
-}
-
-static void give_up_later(struct feed *f)
-{
-    f->again = (struct kube_loop_timer){.fire = give_up, .ctx = f, .node = f->again.node};
-    kube_loop_timer_set(f->all->session->loop, &f->again, now_ms(f) + GONE_MS);
 }
 
 /* After a change of ended, gone or once. */
@@ -225,9 +218,9 @@ static void feed_update(struct feed *f)
         return;
     count_rest(f);
     if (f->gone && f->transfer)
-        give_up_later(f);
+        fire_in(f, GONE_MS, give_up);
     else if (!f->transfer && (f->gone || ((f->ended || f->once) && f->failures == 0)))
-        request_in(f, 0);
+        fire_in(f, 0, request);
 }
 
 static void feed_read_out(struct feed *f)
@@ -242,7 +235,7 @@ static void feed_read_out(struct feed *f)
         cancel(f);
         merge_end(f->all->merge, f->stream, false, now_ms(f));
     }
-    request_in(f, 0);
+    fire_in(f, 0, request);
 }
 
 /* ---- all of them */
