@@ -60,6 +60,11 @@ static void finish(struct feed *f)
     f->all->moved(f->all->ctx, f);
 }
 
+static void say_trouble(const struct feed *f, const struct err *err)
+{
+    say("kubectl ptj logs", "pod %s: %s%s", f->pod, err->msg, f->failed ? "" : "; trying again");
+}
+
 /* Add up how long the rest of a deleted pod's log takes. */
 static void count_rest(struct feed *f)
 {
@@ -74,15 +79,12 @@ static void count_rest(struct feed *f)
 /* The log goes on for too long after the pod was deleted. */
 static bool is_endless(struct feed *f)
 {
-    struct err err;
-
     count_rest(f);
     if (f->rest_ms < FEEDS_GONE_MS)
         return false;
     f->failed = true;
-    (void)err_set(&err, ERR_TIMEOUT, "its log goes on %d s after the pod was deleted: the rest is left out",
-                  FEEDS_GONE_MS / 1000);
-    f->all->trouble(f->all->ctx, f, &err);
+    say("kubectl ptj logs", "pod %s: its log goes on %d s after the pod was deleted: the rest is left out",
+        f->pod, FEEDS_GONE_MS / 1000);
     finish(f);
     return true;
 }
@@ -143,13 +145,13 @@ static void failed(struct feed *f, const struct err *err)
     if ((err->code == 404 && (f->gone || f->final)) || (f->once && f->failures >= FAILURES_MAX)) {
         f->failed = err->code != 404;
         if (f->failed)
-            f->all->trouble(f->all->ctx, f, err);
+            say_trouble(f, err);
         finish(f);
         return;
     }
     /* 400: the container is about to start. */
     if (f->failures == REPORTED_FAILURE && err->code != 400)
-        f->all->trouble(f->all->ctx, f, err);
+        say_trouble(f, err);
     fire_in(f, f->failures == 1 ? AT_ONCE_MS : backoff_failed(&f->backoff, now_ms(f), 0), request);
 }
 

@@ -7,8 +7,8 @@
  * the reader of our output held it up; it leaves out what comes later, and reports that.
  *
  * Ownership: borrows session and merge; feeds_close cancels what is under way.
- * Errors:    only a missing permission is fatal; after all others a feed tries again, with backoff. feeds prints to stderr the name
- *            of a pod without a stream.
+ * Errors:    only a missing permission is fatal; after all others a feed tries again, with backoff. feeds prints them to stderr, and
+ *            the name of a pod without a stream.
  */
 #ifndef TK_CLI_LOGS_FEEDS_H
 #define TK_CLI_LOGS_FEEDS_H
@@ -52,7 +52,6 @@ struct feeds {
     int64_t blocked_ms;    /* for so long, in all, the process waited for the reader of its output */
     void *ctx;
     void (*moved)(void *ctx, struct feed *f); /* bytes came, or it is done */
-    void (*trouble)(void *ctx, struct feed *f, const struct err *err);
     void (*fatal)(void *ctx, const struct err *err);
 
     struct feed of[MERGE_STREAMS]; /* by the number of the stream */

@@ -107,12 +107,6 @@ static void on_moved(void *ctx, struct feed *feed)
     print_soon(f);
 }
 
-static void on_trouble(void *ctx, struct feed *feed, const struct err *err)
-{
-    (void)ctx;
-    say("kubectl ptj logs", "pod %s: %s%s", feed->pod, err->msg, feed->failed ? "" : "; trying again");
-}
-
 static void on_fatal(void *ctx, const struct err *err)
 {
     end_with(ctx, err);
@@ -449,7 +443,6 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
                                    .since_s = o->since_s,
                                    .ctx = f,
                                    .moved = on_moved,
-                                   .trouble = on_trouble,
                                    .fatal = on_fatal}};
     f->attempt = job->status.attempt;
     f->finished = jobstatus_finished(&job->status);
