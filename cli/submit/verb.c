@@ -43,27 +43,25 @@ static size_t secret_length(const char *text)
     return text[len] && names_is_object((struct sv){text, len}) && names_is_key(text + len + 1) ? len : 0;
 }
 
-/* Without a value that may be a secret. *ret_more is what stands for it. */
-static const char *without_secret(const char *option, const char *text, struct arena *arena,
-                                  const char **ret_more)
+/* An option's value for a message, without what may be a secret. */
+static const char *without_secret(const char *option, const char *text, struct arena *arena)
 {
     const bool has_secret = strcmp(option, "env") == 0 || strcmp(option, "secret") == 0;
     const size_t len = has_secret ? strcspn(text, "=") : strlen(text);
 
-    *ret_more = text[len] ? "=..." : "";
-    return shown_name(arena, arena_strndup(arena, text, len));
+    return arena_printf(arena, "%.60s%s", shown_name(arena, arena_strndup(arena, text, len)),
+                        text[len] ? "=..." : "");
 }
 
 static int check_utf8(const struct args *a, struct arena *arena, struct err *err)
 {
-    const char *text, *more;
+    const char *text;
 
     for (const struct option_row *o = a->verb->options; o->name; o++)
         for (int i = 0; (text = args_each(a, o->name, i)); i++)
-            if (!text_is_utf8(sv_from(text))) {
-                text = without_secret(o->name, text, arena, &more);
-                return usage_wrong(err, "--%s: expected UTF-8, got \"%.60s%s\"", o->name, text, more);
-            }
+            if (!text_is_utf8(sv_from(text)))
+                return usage_wrong(err, "--%s: expected UTF-8, got \"%s\"", o->name,
+                                   without_secret(o->name, text, arena));
     for (int i = 1; i < a->n_operands; i++)
         if (!text_is_utf8(sv_from(a->operands[i])))
             return usage_wrong(err, "ARGS: expected UTF-8, got \"%.60s\"", shown_name(arena, a->operands[i]));
@@ -76,15 +74,14 @@ static int read_pairs(const struct args *a, const char *option, const char *form
 {
     const char separator = form[strcspn(form, "=:")];
     const bool secret = strcmp(option, "secret") == 0;
-    const char *text, *more;
+    const char *text;
 
     for (int i = 0; (text = args_each(a, option, i)); i++) {
         const char *at = strchr(text, separator), *key = NULL, *value = at ? at + 1 : NULL;
         const size_t len = secret && at ? secret_length(value) : 0;
-        if (!at || at == text || (separator == ':' && value[0] != '/') || (secret && !len)) {
-            text = without_secret(option, text, arena, &more);
-            return usage_wrong(err, "--%s: expected %s, got \"%.60s%s\"", option, form, text, more);
-        }
+        if (!at || at == text || (separator == ':' && value[0] != '/') || (secret && !len))
+            return usage_wrong(err, "--%s: expected %s, got \"%s\"", option, form,
+                               without_secret(option, text, arena));
         if (*ret_n == MANIFEST_LIST_MAX)
             return usage_wrong(err, "--%s: more than %d", option, MANIFEST_LIST_MAX);
         if (secret) {
