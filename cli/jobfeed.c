@@ -67,6 +67,8 @@ static void on_begin(void *ctx)
 
     if (s == &f->jobs && !s->synced && !f->trouble.since_ms && !kube_loop_timer_is_set(&f->late))
         begin_late(f);
+    /* The reflector was sooner, as where a version expired. */
+    kube_loop_timer_cancel(f->o.session->loop, &s->again);
     if (s->to->list_begin)
         s->to->list_begin(f->o.ctx);
 }
