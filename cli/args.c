@@ -84,15 +84,14 @@ int args_parse(struct args *a, int argc, char **argv, struct err *err)
     struct option_given g;
     int rc;
 
-    *a = (struct args){.memory = memory_must(calloc((size_t)argc + 1, sizeof(char *)))};
-    a->operands = a->memory;
+    *a = (struct args){.operands = memory_must(calloc((size_t)argc + 1, sizeof(char *)))};
     verb_options(NULL, r.lists);
     while ((rc = options_next(&r, &g, err)) > 0) {
         if (g.row) {
             if (keep(a, &g, err) < 0)
                 return -1;
         } else if (a->verb) {
-            a->memory[a->n_operands++] = g.value;
+            a->operands[a->n_operands++] = g.value;
         } else if (!strcmp(g.value, "help") || !strcmp(g.value, "version")) {
             *(g.value[0] == 'h' ? &a->help : &a->version) = true; /* as --help and --version */
         } else if ((a->verb = verb_find(g.value))) {
@@ -107,7 +106,7 @@ int args_parse(struct args *a, int argc, char **argv, struct err *err)
 
 void args_release(struct args *a)
 {
-    free(a->memory);
+    free(a->operands);
     *a = (struct args){0};
 }
 

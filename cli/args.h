@@ -15,13 +15,12 @@ enum { ARGS_OPTIONS_MAX = 256 };
 
 struct args {
     const struct verb *verb; /* NULL: none was given */
-    const char *const *operands;
+    const char **operands;
     int n_operands;
     bool help, version; /* --help and --version of the program or of the verb */
     struct option_given
         set[ARGS_OPTIONS_MAX]; /* each option once: the last one given counts; but for those that repeat */
     int n_set;
-    const char **memory;
 };
 
 /* The option that a word names, as "--for" or "-n", without a value in it. NULL: it is none of the verb's (may be NULL) nor a

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { COMMAND_MAX = 512 };
-
 /* The pod called `pod`; NULL: that of the rank. */
 static int find(const struct trainjob *job, const char *pod, int64_t rank, struct arena *a, const char **ret,
                 struct err *err)
@@ -62,14 +60,14 @@ static int read_running(struct session *s, const char *job, const char *pod, cJS
 }
 
 static int enter(struct session *s, const struct args *a, const char *pod, const char *container,
-                 struct err *err)
+                 struct arena *arena, struct err *err)
 {
     static const char *const SHELL[] = {"sh", "-c", "command -v bash >/dev/null && exec bash || exec sh"};
-    const char *words[COMMAND_MAX + 16] = {"exec", "-i"};
-    int n = 2;
+    const char **words = arena_array(arena, (size_t)a->n_operands + 16, const char *);
+    int n = 0;
 
-    if (a->n_operands - 1 > COMMAND_MAX)
-        return err_set(err, ERR_INVALID, "a command of more than %d words", COMMAND_MAX);
+    words[n++] = "exec";
+    words[n++] = "-i";
     if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
         words[n++] = "-t";
     words[n++] = pod;
@@ -110,7 +108,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
         read_running(s, job->name, name, &pod, err) < 0 ||
         (by_rank && ranks_check_order(&job->spec, pod, err) < 0))
         return -1;
-    return enter(s, a, name, json_str(pod_training_container(pod), "name"), err);
+    return enter(s, a, name, json_str(pod_training_container(pod), "name"), &arena, err);
 }
 
 static const struct option_row OPTIONS[] = {

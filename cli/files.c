@@ -1,13 +1,12 @@
 /* files.c - read YAML files that the user names. */
-#include "cli/files.h"
-
 #include "cli/jobfile.h"
+
 #include "common/fsutil.h"
 #include "common/yaml.h"
 
 #include <string.h>
 
-int files_objects(const char *path, cJSON *entries, struct err *err)
+int jobfile_read(const char *path, cJSON *entries, struct err *err)
 {
     const bool is_stdin = strcmp(path, "-") == 0;
     cleanup_buf struct buf text = BUF_INIT(YAML_TREE_BYTES_MAX);

@@ -10,16 +10,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* One collection: a reflector that is freed when it fails, and started again. */
+/* One collection. */
 struct stream {
     struct jobfeed *feed;
     const struct jobfeed_sink *to;
     struct kube_request what; /* with its selectors; also for messages */
     char selector[400];
-    struct reflector *reflector;
-    struct kube_loop_task drop; /* a reflector is not freed inside its own callback */
+    struct reflector *reflector; /* NULL: not begun */
     struct kube_loop_timer again;
     int failures;      /* in a row */
     int64_t failed_ms; /* when the first failure since the last list happened; 0: none did */
@@ -44,7 +42,7 @@ static int64_t now_mono(const struct jobfeed *f)
 static void report(struct jobfeed *f)
 {
     if (f->o.state)
-        f->o.state(f->o.ctx);
+        f->o.state(f->o.ctx, &f->trouble);
 }
 
 static void begin_late(struct jobfeed *f)
@@ -69,6 +67,8 @@ static void on_begin(void *ctx)
 
     if (s == &f->jobs && !s->synced && !f->trouble.since_ms && !kube_loop_timer_is_set(&f->late))
         begin_late(f);
+    /* The reflector was sooner, as where a version expired. */
+    kube_loop_timer_cancel(f->o.session->loop, &s->again);
     if (s->to->list_begin)
         s->to->list_begin(f->o.ctx);
 }
@@ -140,21 +140,11 @@ static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
 
 /* ---- failures */
 
-static void drop(void *ctx)
-{
-    struct stream *s = ctx;
-
-    reflector_free(TAKE(s->reflector));
-}
-
-/* After a failure before the first list it is over; else it begins again. */
-static void begin_again(struct stream *s)
+/* Sooner than the reflector itself would try again. */
+static void list_later(struct stream *s)
 {
     struct kube_loop *loop = s->feed->o.session->loop;
 
-    kube_loop_task_add(loop, &s->drop);
-    if (!s->synced)
-        return;
     if (!s->failed_ms)
         s->failed_ms = kube_loop_wall_ms(loop);
     if (now_mono(s->feed) - s->synced_ms >= JOBFEED_GOOD_MS)
@@ -173,7 +163,6 @@ static void on_lost(struct stream *s, const struct err *err)
 
     if (f->over)
         return;
-    begin_again(s);
     (void)session_explain(f->o.session, &s->what, &shown);
     if (!s->synced || f->o.session->proxy.ended) { /* kubectl is not started again */
         f->over = true;
@@ -181,6 +170,7 @@ static void on_lost(struct stream *s, const struct err *err)
         f->o.failed(f->o.ctx, &shown);
         return;
     }
+    list_later(s);
     /* A connection that is cut and restored at once is not reported. */
     if (!s->lost)
         return;
@@ -211,7 +201,8 @@ static void on_problem(void *ctx, const struct err *err)
 
 /* ---- streams */
 
-static void begin(void *ctx)
+/* Begin, or list again at once. */
+static void list(void *ctx)
 {
     struct stream *s = ctx;
     struct session *session = s->feed->o.session;
@@ -228,15 +219,17 @@ static void begin(void *ctx)
                                                  .field_selector = s->what.field_selector,
                                                  .seed = (uint64_t)kube_loop_wall_ms(session->loop)};
 
-    drop(s);
+    if (s->reflector) {
+        reflector_relist(s->reflector, true);
+        return;
+    }
     s->reflector = reflector_new(session->loop, &session->api, &options, &sink);
 }
 
 static void end(struct stream *s)
 {
-    kube_loop_task_cancel(s->feed->o.session->loop, &s->drop);
     kube_loop_timer_cancel(s->feed->o.session->loop, &s->again);
-    drop(s);
+    reflector_free(s->reflector);
 }
 
 static void prepare(struct stream *s, struct jobfeed *f, const struct kube_resource *resource,
@@ -245,8 +238,7 @@ static void prepare(struct stream *s, struct jobfeed *f, const struct kube_resou
     s->feed = f;
     s->to = to;
     s->what = (struct kube_request){.verb = KUBE_WATCH, .resource = resource, .ns = f->o.ns};
-    s->drop = (struct kube_loop_task){.run = drop, .ctx = s};
-    s->again = (struct kube_loop_timer){.fire = begin, .ctx = s};
+    s->again = (struct kube_loop_timer){.fire = list, .ctx = s};
 }
 
 struct jobfeed *jobfeed_new(const struct jobfeed_options *options)
@@ -269,16 +261,16 @@ struct jobfeed *jobfeed_new(const struct jobfeed_options *options)
     f->late = (struct kube_loop_timer){.fire = on_late, .ctx = f};
     if (!session_may_ask(f->o.session->http))
         begin_late(f);
-    begin(&f->jobs);
+    list(&f->jobs);
     if (f->o.pods)
-        begin(&f->pods);
+        list(&f->pods);
     return f;
 }
 
 void jobfeed_list_pods(struct jobfeed *f)
 {
-    end(&f->pods);
-    begin(&f->pods);
+    kube_loop_timer_cancel(f->o.session->loop, &f->pods.again);
+    list(&f->pods);
 }
 
 void jobfeed_free(struct jobfeed *f)
@@ -290,9 +282,4 @@ void jobfeed_free(struct jobfeed *f)
     end(&f->events);
     end(&f->pods);
     free(f);
-}
-
-const struct jobfeed_trouble *jobfeed_trouble(const struct jobfeed *f)
-{
-    return &f->trouble;
 }

@@ -4,7 +4,7 @@
  * A reflector waits up to a minute between tries, and after a short loss it resumes a watch on which nothing need come for as long:
  * the server could be back unnoticed. So jobfeed begins a new list after a loss, which shows it at once.
  *
- * Ownership: borrows the session and all strings of the options. Objects given to callbacks are borrowed for the call.
+ * Ownership: borrows the session and the strings of the options but the name. Objects given to callbacks are borrowed for the call.
  * Units:     milliseconds since the Unix epoch.
  * Errors:    `failed` is called, once, when jobs or pods cannot be listed at the first time: the feed has stopped then. Later
  *            failures are reported by `state`, and retried every 5 s at most. Events that cannot be read, also for a
@@ -34,6 +34,12 @@ struct jobfeed_sink {
                     const cJSON *object); /* as it was; of a job perhaps no more than its metadata */
 };
 
+struct jobfeed_trouble {
+    int64_t since_ms; /* since when the server is lost, or has not answered the first list; 0: neither */
+    char why[240];    /* safe to print, as `events`; "" for a server that only has not answered yet */
+    char events[240]; /* why there are no events; "": there are */
+};
+
 struct jobfeed_options {
     struct session *session;
     const char *ns;             /* NULL: all namespaces */
@@ -42,7 +48,7 @@ struct jobfeed_options {
     struct jobfeed_sink jobs;
     const struct jobfeed_sink *events; /* about the jobs; NULL: none */
     const struct jobfeed_sink *pods;   /* with the job's label; NULL: none; only with a name */
-    void (*state)(void *ctx);          /* jobfeed_trouble has changed; may be NULL */
+    void (*state)(void *ctx, const struct jobfeed_trouble *trouble); /* it has changed; may be NULL */
     void (*failed)(void *ctx, const struct err *err);
     void *ctx;
 };
@@ -55,12 +61,5 @@ void jobfeed_free(struct jobfeed *f);
 /* List the pods again: what comes next of them is list_begin, and no state that is older than this call. Not from a callback about
  * pods. */
 void jobfeed_list_pods(struct jobfeed *f);
-
-struct jobfeed_trouble {
-    int64_t since_ms; /* since when the server is lost, or has not answered the first list; 0: neither */
-    char why[240];    /* safe to print, as `events`; "" for a server that only has not answered yet */
-    char events[240]; /* why there are no events; "": there are */
-};
-const struct jobfeed_trouble *jobfeed_trouble(const struct jobfeed *f);
 
 #endif

@@ -25,7 +25,7 @@ static int add_object(const char *file, int line, cJSON *object, cJSON *entries,
 
 const cJSON *jobfile_object(const cJSON *entry)
 {
-    return cJSON_GetObjectItemCaseSensitive(entry, "object");
+    return json_child(entry, "object");
 }
 
 const char *jobfile_place(const cJSON *entry)
@@ -65,25 +65,17 @@ int jobfile_parse(const char *file, const char *text, size_t len, cJSON *entries
     return 0;
 }
 
-static void set_text(cJSON *object, const char *key, const char *value)
-{
-    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
-    cJSON_AddStringToObject(object, key, value);
-}
-
 struct trainjob *jobfile_decode(const cJSON *object, const char *ns, struct err *err)
 {
     cleanup_json cJSON *copy = cJSON_Duplicate(object, true);
-    const struct json_at root = json_root(copy, NULL);
-    struct json_at meta = json_member(&root, "metadata");
-    meta.parent = NULL; /* paths begin with "metadata" */
-    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(copy, "metadata");
+    cJSON *metadata = json_child(copy, "metadata");
+    const struct json_at meta = json_root(metadata, "metadata");
     const char *prefix = json_str(metadata, "generateName");
     char made[256];
 
     if (prefix && prefix[0] && !json_str(metadata, "name")) {
         snprintf(made, sizeof(made), "%.240s" JOBFILE_SUFFIX, prefix);
-        set_text(metadata, "name", made);
+        json_set(metadata, "name", cJSON_CreateString(made));
     }
     const struct json_at name = json_member(&meta, "name");
     char uid[DECODE_UID_BYTES + 1];
@@ -92,12 +84,12 @@ struct trainjob *jobfile_decode(const cJSON *object, const char *ns, struct err 
         json_err(&name, err, "expected a name, or a generateName");
         return NULL;
     }
-    cJSON_DeleteItemFromObjectCaseSensitive(copy, "status");
+    json_set(copy, "status", NULL);
     snprintf(uid, sizeof(uid), JOBFILE_UID "%s", name.node->valuestring);
-    set_text(metadata, "uid", uid);
-    set_text(metadata, "resourceVersion", "1");
+    json_set(metadata, "uid", cJSON_CreateString(uid));
+    json_set(metadata, "resourceVersion", cJSON_CreateString("1"));
     if (!json_str(metadata, "namespace"))
-        set_text(metadata, "namespace", ns);
+        json_set(metadata, "namespace", cJSON_CreateString(ns));
     cleanup_trainjob struct trainjob *job = trainjob_decode(TAKE(copy), err);
     if (!job)
         return NULL;

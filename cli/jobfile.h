@@ -1,7 +1,8 @@
-/* jobfile.h - manifests in YAML files: the objects in them, and a PyTorchTrainingJob as the operator would read it. Pure.
+/* jobfile.h - manifests in YAML files: the objects in them, and a PyTorchTrainingJob as the operator would read it. Pure, but for
+ * jobfile_read (files.c).
  *
  * Ownership: lists and jobs are the caller's.
- * Errors:    ERR_INVALID "job.yaml:12: ..." or "spec.replicaSpecs[0]...: ...".
+ * Errors:    ERR_INVALID "job.yaml:12: ..." or "spec.replicaSpecs[0]...: ..."; those of common/fsutil.h.
  */
 #ifndef TK_CLI_JOBFILE_H
 #define TK_CLI_JOBFILE_H
@@ -16,6 +17,9 @@
 
 /* Append to the array `entries` each object of the file, those inside a List too. */
 int jobfile_parse(const char *file, const char *text, size_t len, cJSON *entries, struct err *err) MUST_CHECK;
+
+/* The same of the file at this path ("-": of stdin). */
+int jobfile_read(const char *path, cJSON *entries, struct err *err) MUST_CHECK;
 
 /* Of an entry: the object, and where it stands: "FILE:LINE". */
 const cJSON *jobfile_object(const cJSON *entry);

@@ -7,15 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { WORDS_MAX = 1024 };
 
 static const char *program(void)
 {
@@ -38,25 +35,17 @@ static char *option_word(const struct option_row *o, const char *value, struct a
 }
 
 /* kubectl, the options of the connection, --namespace (NULL: none), the words. */
-static char **argv_of(const struct args *a, const char *ns, const char *const *words, struct arena *arena,
-                      struct err *err)
+static char **argv_of(const struct args *a, const char *ns, const char *const *words, struct arena *arena)
 {
     size_t n_words = 0, n = 0;
 
     while (words[n_words])
         n_words++;
-    if (n_words > WORDS_MAX) {
-        err_set(err, ERR_INVALID, "more than %d words for kubectl", WORDS_MAX);
-        return NULL;
-    }
     char **argv = arena_array(arena, n_words + ARGS_OPTIONS_MAX + 4, char *);
     argv[n++] = arena_strdup(arena, program());
-    for (int i = 0; i < a->n_set; i++) {
-        const struct option_row *o = a->set[i].row;
-        const char *value = a->set[i].value;
-        if (is_kubectls(o))
-            argv[n++] = option_word(o, value, arena);
-    }
+    for (int i = 0; i < a->n_set; i++)
+        if (is_kubectls(a->set[i].row))
+            argv[n++] = option_word(a->set[i].row, a->set[i].value, arena);
     if (ns) {
         argv[n++] = arena_strdup(arena, "--namespace");
         argv[n++] = arena_strdup(arena, ns);
@@ -72,18 +61,17 @@ static bool is_secret(const struct option_row *o, const char *value)
            (strcmp(o->name, "server") == 0 && strchr(value, '@'));
 }
 
-int kubectl_options(const struct args *a, struct buf *out, struct err *err)
+void kubectl_options(const struct args *a, struct buf *out)
 {
     cleanup_arena struct arena arena = {0};
 
     for (int i = 0; i < a->n_set; i++) {
         const struct option_row *o = a->set[i].row;
-        const char *value = is_secret(o, a->set[i].value) ? "..." : a->set[i].value;
-        if (is_kubectls(o) &&
-            (buf_puts(out, " ", err) < 0 || shown_word(out, option_word(o, value, &arena), err) < 0))
-            return -1;
+        if (!is_kubectls(o))
+            continue;
+        buf_puts(out, " ", NULL);
+        shown_word(out, option_word(o, is_secret(o, a->set[i].value) ? "..." : a->set[i].value, &arena));
     }
-    return 0;
 }
 
 static int not_run(char *const *argv, int why, struct err *err)
@@ -108,13 +96,11 @@ static void run_child(char **argv, const int out[2], const int err[2], pid_t par
 int kubectl_start(const struct args *a, const char *const *words, struct kubectl_child *ret, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
-    char **argv = argv_of(a, NULL, words, &arena, err);
+    char **argv = argv_of(a, NULL, words, &arena);
     const pid_t parent = getpid();
     int out[2] = {-1, -1}, errors[2];
     volatile int why = 0;
 
-    if (!argv)
-        return -1;
     if (pipe2(out, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0) {
         err_errno(err, ERR_FATAL, errno, "kubectl: pipe");
         close(out[0]);
@@ -152,10 +138,8 @@ int kubectl_end(struct kubectl_child *c, int signal_number)
 int kubectl_become(const struct args *a, const char *ns, const char *const *words, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
-    char **argv = argv_of(a, ns, words, &arena, err);
+    char **argv = argv_of(a, ns, words, &arena);
 
-    if (!argv)
-        return -1;
     fflush(NULL);
     signal(SIGPIPE, SIG_DFL); /* main ignores it */
     execvp(argv[0], argv);

@@ -1,7 +1,7 @@
 /* kubectl.h - run kubectl: it knows the API server and the user's credentials, and is better at shells and forwarded ports.
  *
  * It is $KUBECTL, or the kubectl of $PATH. In front of the words stand the options of its connection as they were given to us.
- * Errors:    ERR_FATAL: kubectl does not start, with its name and why. ERR_INVALID: too many words or bytes.
+ * Errors:    ERR_FATAL: kubectl does not start, with its name and why.
  */
 #ifndef TK_CLI_KUBECTL_H
 #define TK_CLI_KUBECTL_H
@@ -16,8 +16,9 @@ struct kubectl_child {
     int out, err; /* what it writes */
 };
 
-/* Append those options as a line that a shell reads has them: " --context=c". A secret is left out. */
-int kubectl_options(const struct args *a, struct buf *out, struct err *err) MUST_CHECK;
+/* Append those options as a line that a shell reads has them: " --context=c". A secret is left out. They may make the buffer
+ * `full` (buf.h). */
+void kubectl_options(const struct args *a, struct buf *out);
 
 /* A child in our process group, with our stdin, which ends when we do; NULL ends the words. */
 int kubectl_start(const struct args *a, const char *const *words, struct kubectl_child *ret,

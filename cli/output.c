@@ -4,8 +4,6 @@
 #include "common/json.h"
 #include "common/text.h"
 
-#include <string.h>
-
 static void add_escape(struct buf *out, uint32_t c)
 {
     if (c < 0x10000)

@@ -70,17 +70,16 @@ int podlog_read(struct session *s, const struct podlog *l, struct buf *ret, stru
     if (podlog_request(s, l, &a, &request, err) < 0)
         return -1;
     request.timeout_ms = KUBE_TRANSPORT_TIMEOUT_MS;
-    struct kube_transfer *transfer =
-        s->stopped ? NULL : kube_transport_start(&s->api, &request, &handler, err);
+    if (s->stopped)
+        return session_stopped(err);
+    struct kube_transfer *transfer = kube_transport_start(&s->api, &request, &handler, err);
     if (!transfer)
-        return s->stopped ? session_stopped(err) : -1;
-    const int rc = kube_loop_run(s->loop, err);
+        return -1;
+    const int rc = session_wait(s, &reading.done, err);
     if (!reading.done)
         kube_transport_cancel(&s->api, transfer);
-    if (rc < 0 || !reading.done)
-        return rc < 0 ? -1 : session_stopped(err);
-    if (!reading.err.kind)
-        return 0;
+    if (rc < 0 || !reading.err.kind)
+        return rc;
     *err = reading.err;
     return session_explain(s, &right, err);
 }

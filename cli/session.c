@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTIONS_MAX = 64 << 10, NAMESPACE_MAX = 63 };
+enum { OPTIONS_MAX = 64 << 10 };
 
 const struct kube_resource SESSION_JOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND,
                                            false};
@@ -60,10 +60,12 @@ static struct kube_transfer *start(void *ctx, const struct kube_http_request *r,
 int session_open(struct session *s, const struct args *a, struct err *err)
 {
     *s = (struct session){.options = BUF_INIT(OPTIONS_MAX)};
-    if (kubectl_options(a, &s->options, err) < 0 || kubectl_proxy_start(&s->proxy, a, err) < 0)
+    kubectl_options(a, &s->options);
+    if (buf_check(&s->options, err) < 0 || kubectl_proxy_start(&s->proxy, a, err) < 0)
         return -1;
     s->ns = args_text(a, "namespace", s->proxy.ns);
-    if (!decode_is_dns_label(s->ns, NAMESPACE_MAX, false)) /* from here on it stands in commands to paste */
+    if (!decode_is_dns_label(s->ns, DECODE_LABEL_BYTES,
+                             false)) /* from here on it stands in commands to paste */
         return err_set(err, ERR_INVALID, "namespace \"%.80s\": expected a-z, 0-9 and -", s->ns);
     s->config.server = memory_strdup("http://localhost");
     s->config.socket = memory_strdup(s->proxy.folder.socket);
@@ -89,11 +91,6 @@ void session_close(struct session *s)
 
 /* kubectl's answer when it gets none: its words, in plain text. An API server's own has a reason behind the number. */
 static const char AWAY[] = " (HTTP 500)";
-
-static bool is_away(const struct err *err)
-{
-    return !err->code || (err->code == 500 && sv_ends(sv_from(err->msg), AWAY));
-}
 
 static int away(const struct session *s, struct err *err)
 {
@@ -141,28 +138,33 @@ int session_stopped(struct err *err)
     return err_set(err, ERR_FATAL, "stopped before the API server answered");
 }
 
+int session_wait(struct session *s, const bool *done, struct err *err)
+{
+    if (kube_loop_run(s->loop, err) < 0)
+        return -1;
+    return *done ? 0 : session_stopped(err);
+}
+
 int session_call(struct session *s, const struct kube_request *r, cJSON **ret, struct err *err)
 {
     struct answer a = {.loop = s->loop, .wanted = ret != NULL};
-    struct kube_request_run *run = s->stopped ? NULL : kube_request_start(&s->api, r, on_answer, &a, err);
 
+    if (s->stopped)
+        return session_stopped(err);
+    struct kube_request_run *run = kube_request_start(&s->api, r, on_answer, &a, err);
     if (!run)
-        return s->stopped ? session_stopped(err) : -1;
-    const int rc = kube_loop_run(s->loop, err);
+        return -1;
+    int rc = session_wait(s, &a.done, err);
     if (!a.done)
         kube_request_cancel(run);
-    if (rc < 0 || !a.done) {
-        cJSON_Delete(a.object);
-        return rc < 0 ? -1 : session_stopped(err);
-    }
-    if (a.err.kind) {
+    if (rc == 0 && a.err.kind) {
         *err = a.err;
-        return session_explain(s, r, err);
+        rc = session_explain(s, r, err);
     }
-    if (ret)
+    if (rc == 0 && ret)
         *ret = TAKE(a.object);
     cJSON_Delete(a.object);
-    return 0;
+    return rc;
 }
 
 int session_become(struct session *s, const struct args *a, const char *const *words, struct err *err)
@@ -218,7 +220,7 @@ static int explain(const struct session *s, const struct kube_request *r, struct
     if (was.code == 404 && job && !r->name)
         return err_set(err, was.kind, "the API server knows no %s: is the operator installed there? (%.120s)",
                        r->resource->kind, was.msg);
-    return is_away(&was) ? away(s, err) : -1;
+    return !was.code || (was.code == 500 && sv_ends(sv_from(was.msg), AWAY)) ? away(s, err) : -1;
 }
 
 int session_explain(const struct session *s, const struct kube_request *r, struct err *err)

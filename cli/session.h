@@ -44,6 +44,9 @@ int session_call(struct session *s, const struct kube_request *r, cJSON **ret, s
 /* Set the error of a call that was stopped. Always -1. */
 int session_stopped(struct err *err);
 
+/* Run the loop until *done. -1: the loop failed, or other code stopped it. */
+int session_wait(struct session *s, const bool *done, struct err *err) MUST_CHECK;
+
 /* End the process by the signal, as in a program that does not catch it, so that a loop in a shell ends, too. */
 void session_die_of(int signal);
 

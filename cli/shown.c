@@ -26,40 +26,32 @@ static bool is_drawn(uint32_t c)
     return c >= 0x20 && (c < 0x7f || c >= 0xa0) && !text_is_hidden(c);
 }
 
-int shown_line(struct buf *out, struct sv text, struct err *err)
+void shown_line(struct buf *out, struct sv text)
 {
     struct sv t = last_part(text);
 
     while (t.len) {
         uint32_t c = 0;
-        size_t n = t.p[0] == ESC ? text_escape_length(t.p, t.len) : text_character(t.p, t.len, &c);
-        int failed = 0;
+        const size_t n = t.p[0] == ESC ? text_escape_length(t.p, t.len) : text_character(t.p, t.len, &c);
         if (t.p[0] == '\t')
-            failed = buf_append(out, " ", 1, err);
+            buf_append(out, " ", 1, NULL);
         else if (n && is_drawn(c))
-            failed = buf_append(out, t.p, n, err);
+            buf_append(out, t.p, n, NULL);
         else if (t.p[0] != ESC)
-            failed = buf_append(out, "?", 1, err);
-        if (failed)
-            return -1;
-        n = n ? n : 1;
-        t = sv_skip(t, n);
+            buf_append(out, "?", 1, NULL);
+        t = sv_skip(t, n ? n : 1);
     }
-    return 0;
 }
 
 void shown_text(char *to, size_t size, const char *text)
 {
     cleanup_buf struct buf line = BUF_INIT(TEXT_BYTES);
-    struct err full;
-    const size_t len = text ? text_head(text, TEXT_BYTES / 2) : 0;
+    struct sv rest = {text, text ? text_head(text, TEXT_BYTES / 2) : 0}, part;
 
-    for (size_t at = 0, n; at < len; at += n + 1) {
-        n = strcspn(text + at, "\n");
-        n = n < len - at ? n : len - at;
-        if ((at && buf_append(&line, " ", 1, &full) < 0) ||
-            shown_line(&line, (struct sv){text + at, n}, &full) < 0)
-            break;
+    while (rest.len && sv_next(&rest, '\n', &part)) {
+        if (part.p != text)
+            buf_append(&line, " ", 1, NULL);
+        shown_line(&line, part);
     }
     snprintf(to, size, "%.*s", (int)text_head(buf_str(&line), size - 1), buf_str(&line));
 }
@@ -97,51 +89,55 @@ static size_t width_of(uint32_t c)
 
     if ((c >= 0x300 && c < 0x370) || (c >= 0xfe00 && c < 0xfe10) || (c >= 0x20d0 && c < 0x2100))
         return 0;
-    for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
+    for (size_t i = 0; i < ARRAY_LEN(wide); i++)
         if (c >= wide[i].first && c <= wide[i].last)
             return 2;
     return 1;
 }
 
-size_t shown_fit(struct sv text, size_t columns)
+/* The length of the beginning that takes `max` columns at most; *used: how many it takes. */
+static size_t measure(struct sv text, size_t max, size_t *used)
 {
     size_t at = 0;
 
+    *used = 0;
     while (at < text.len) {
         uint32_t c = 0;
-        size_t n = text_character(text.p + at, text.len - at, &c);
-        size_t width = n ? width_of(c) : 1;
-        if (width > columns)
+        const size_t n = text_character(text.p + at, text.len - at, &c);
+        const size_t width = n ? width_of(c) : 1;
+        if (width > max - *used)
             break;
-        columns -= width;
+        *used += width;
         at += n ? n : 1;
     }
     return at;
 }
 
-size_t shown_columns(struct sv text)
+size_t shown_fit(struct sv text, size_t columns)
 {
-    size_t columns = 0;
+    size_t used;
 
-    for (size_t at = 0; at < text.len;) {
-        uint32_t c = 0;
-        size_t n = text_character(text.p + at, text.len - at, &c);
-        columns += n ? width_of(c) : 1;
-        at += n ? n : 1;
-    }
-    return columns;
+    return measure(text, columns, &used);
 }
 
-int shown_word(struct buf *out, const char *word, struct err *err)
+size_t shown_columns(struct sv text)
+{
+    size_t used;
+
+    measure(text, SIZE_MAX, &used);
+    return used;
+}
+
+void shown_word(struct buf *out, const char *word)
 {
     static const char SAFE[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
 
-    if (word[0] && strspn(word, SAFE) == strlen(word))
-        return buf_puts(out, word, err);
-    if (buf_puts(out, "'", err) < 0)
-        return -1;
-    for (const char *p = word; *p; p++)
-        if (*p == '\'' ? buf_puts(out, "'\\''", err) < 0 : buf_append(out, p, 1, err) < 0)
-            return -1;
-    return buf_puts(out, "'", err);
+    if (word[0] && strspn(word, SAFE) == strlen(word)) {
+        buf_puts(out, word, NULL);
+        return;
+    }
+    buf_puts(out, "'", NULL);
+    for (; *word; word++)
+        buf_append(out, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1, NULL);
+    buf_puts(out, "'", NULL);
 }

@@ -1,6 +1,6 @@
 /* shown.h - make text that others wrote (logs, messages, names in objects) safe to print on a terminal. Pure.
  *
- * Errors:    those of buf.h: the text is longer than the buffer's limit.
+ * Errors:    a text that is longer than the buffer's limit makes it `full` (buf.h).
  */
 #ifndef TK_CLI_SHOWN_H
 #define TK_CLI_SHOWN_H
@@ -12,7 +12,7 @@
 /* Append one line of text. Terminal escape sequences (ESC with all that belongs to it) are left out; of what follows a carriage
  * return within the line, as progress bars write it, the last part counts; tabs become a space; other control characters,
  * C1 ones too, hidden characters (text_is_hidden), and bytes that are not UTF-8 become '?'. */
-int shown_line(struct buf *out, struct sv text, struct err *err);
+void shown_line(struct buf *out, struct sv text);
 
 /* Text of any number of lines as one, with a space between them, cut to `size` bytes with its NUL. */
 void shown_text(char *to, size_t size, const char *text);
@@ -21,7 +21,7 @@ void shown_text(char *to, size_t size, const char *text);
 const char *shown_name(struct arena *a, const char *name);
 
 /* Append a word of a command line, in quotes where a shell would read it otherwise. */
-int shown_word(struct buf *out, const char *word, struct err *err);
+void shown_word(struct buf *out, const char *word);
 
 /* How many columns a text that shown_line made takes: one per character, none for combining marks, two for East Asian wide
  * characters and emoji. */

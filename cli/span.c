@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 const char *span_text(int64_t seconds, bool exact, char buf[static SPAN_BYTES])
 {

@@ -6,18 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static int check_goes_on(const char *name, const cJSON *job, bool suspend, struct err *err)
+static int run(struct session *s, const struct args *a, struct err *err)
 {
-    const char *phase = json_str(json_child(job, "status"), "phase");
-
-    if (!phase || (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0))
-        return 0;
-    return err_set(err, ERR_INVALID, "%.63s has ended (%s): it cannot be %s", name, phase,
-                   suspend ? "suspended" : "resumed");
-}
-
-static int set_suspend(struct session *s, const char *name, bool suspend, struct err *err)
-{
+    const bool suspend = a->verb == &VERB_SUSPEND;
+    const char *name = a->operands[0];
     cleanup_json cJSON *job = NULL;
 
     if (session_job(s, name, &job, err) < 0)
@@ -26,8 +18,10 @@ static int set_suspend(struct session *s, const char *name, bool suspend, struct
     /* A job may be paused in either of two ways. */
     const bool paused =
         cJSON_IsTrue(json_find(job, (const char *[]){"spec", "runMode", "pause", "enabled", NULL}));
-    if (check_goes_on(name, job, suspend, err) < 0)
-        return -1;
+    const char *phase = json_str(json_child(job, "status"), "phase");
+    if (phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed")))
+        return err_set(err, ERR_INVALID, "%.63s has ended (%s): it cannot be %s", name, phase,
+                       suspend ? "suspended" : "resumed");
     if (suspend ? suspended : !suspended && !paused) {
         printf("%s is %s\n", name, suspend ? "suspended already" : "not suspended");
         return 0;
@@ -40,16 +34,6 @@ static int set_suspend(struct session *s, const char *name, bool suspend, struct
         paused ? "{\"spec\":{\"suspend\":false,\"runMode\":{\"pause\":{\"enabled\":false}}}}"
                : "{\"spec\":{\"suspend\":false}}",
         "resumed", err);
-}
-
-static int run_suspend(struct session *s, const struct args *a, struct err *err)
-{
-    return set_suspend(s, a->operands[0], true, err);
-}
-
-static int run_resume(struct session *s, const struct args *a, struct err *err)
-{
-    return set_suspend(s, a->operands[0], false, err);
 }
 
 static const struct option_example SUSPEND_EXAMPLES[] = {
@@ -70,7 +54,7 @@ const struct verb VERB_SUSPEND = {
              "checkpoint. When no pod is left, the phase is Paused, and the job uses no GPU. This does not "
              "count as a restart.",
     .examples = SUSPEND_EXAMPLES,
-    .run = run_suspend,
+    .run = run,
 };
 
 static const struct option_example RESUME_EXAMPLES[] = {
@@ -90,5 +74,5 @@ const struct verb VERB_RESUME = {
     .about = "Unsets spec.suspend and spec.runMode.pause.enabled. The operator starts the pods as a "
              "new attempt; a script that saves checkpoints continues from the newest.",
     .examples = RESUME_EXAMPLES,
-    .run = run_resume,
+    .run = run,
 };

@@ -29,11 +29,11 @@ static int check_ready(const struct session *s, const cJSON *job, const char *na
     if (!cJSON_IsObject(spec))
         return err_set(err, ERR_INVALID, "%.63s has no TensorBoard: set spec.tensorboardSpec.logDir.pvc",
                        name);
-    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(spec, "suspend")))
+    if (cJSON_IsTrue(json_child(spec, "suspend")))
         return err_set(err, ERR_INVALID,
                        "the TensorBoard of %.63s is suspended: set spec.tensorboardSpec.suspend to false",
                        name);
-    if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(status, "ready")))
+    if (!cJSON_IsTrue(json_child(status, "ready")))
         return err_set(err, ERR_INVALID,
                        "the TensorBoard of %.63s is not ready yet%s%.30s%s%.*s (kubectl -n %.63s describe "
                        "pods -l " LABEL_TENSORBOARD "=%.63s%s)",

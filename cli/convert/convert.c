@@ -2,6 +2,7 @@
 #include "cli/convert/parts.h"
 
 #include "cli/jobfile.h"
+#include "common/sv.h"
 
 #include <string.h>
 
@@ -34,41 +35,67 @@ enum convert_kind convert_kind_of(const cJSON *object)
     return i < 0 ? CONVERT_OTHER : KINDS[i].is;
 }
 
-struct json_at convert_top(const struct json_at *root, const char *key)
+const struct json_at *convert_at(struct conversion *c, const struct json_at *from, const char *path)
 {
-    struct json_at at = json_member(root, key);
+    struct sv rest = sv_from(path), name;
 
-    at.parent = NULL;
-    return at;
+    while (sv_next(&rest, '.', &name)) {
+        struct json_at *at = arena_new(c->arena, struct json_at);
+        *at = json_member(from, arena_strndup(c->arena, name.p, name.len));
+        from = at;
+    }
+    return from;
 }
 
 cJSON *convert_object(cJSON *parent, const char *key)
 {
-    cJSON *o = cJSON_GetObjectItemCaseSensitive(parent, key);
+    cJSON *o = json_child(parent, key);
 
-    if (cJSON_IsObject(o))
-        return o;
-    cJSON_DeleteItemFromObjectCaseSensitive(parent, key);
-    return cJSON_AddObjectToObject(parent, key);
+    if (!cJSON_IsObject(o))
+        json_set(parent, key, o = cJSON_CreateObject());
+    return o;
 }
 
-void convert_copy(cJSON *to, const char *key, const struct json_at *from)
+void convert_copy(cJSON *to, const char *key, const cJSON *from)
 {
-    if (!losses_is_set(from->node))
-        return;
-    cJSON_DeleteItemFromObjectCaseSensitive(to, key);
-    cJSON_AddItemToObject(to, key, cJSON_Duplicate(from->node, true));
+    if (losses_is_set(from))
+        json_set(to, key, cJSON_Duplicate(from, true));
 }
 
-void convert_members(struct conversion *c, const struct json_at *from, const struct losses_field *fields,
-                     cJSON *parent, const char *key)
+void convert_members(struct conversion *c, const struct json_at *from, const char *known,
+                     const struct losses_field *lost, cJSON *parent, const char *key)
 {
-    losses_members(c->losses, from, fields);
-    for (const struct losses_field *f = fields; f->key; f++) {
-        const struct json_at m = json_member(from, f->key);
-        if (f->reason == LOSSES_SAME && losses_is_set(m.node))
-            convert_copy(key ? convert_object(parent, key) : parent, f->key, &m);
+    struct sv rest = sv_from(known), word;
+
+    losses_members(c->losses, from, known, lost);
+    while (sv_next(&rest, ' ', &word)) {
+        if (!sv_starts(word, "="))
+            continue;
+        const char *name = arena_strndup(c->arena, word.p + 1, word.len - 1);
+        const cJSON *m = json_child(from->node, name);
+        if (losses_is_set(m))
+            convert_copy(key ? convert_object(parent, key) : parent, name, m);
     }
+}
+
+int convert_procs(struct conversion *c, const struct json_at *at, const char *key, const char **ret,
+                  struct err *err)
+{
+    const char *word = json_str(at->node, key);
+    int64_t n = 0;
+
+    if (!word && json_get_i64(at, key, 1, 4096, &n, err) < 0)
+        return -1;
+    *ret = word ? word : n ? arena_printf(c->arena, "%lld", (long long)n) : *ret;
+    return 0;
+}
+
+void convert_add_torchrun(struct conversion *c, const char *procs)
+{
+    cJSON *torchrun = cJSON_AddObjectToObject(c->spec, "torchrunConfig");
+
+    cJSON_AddBoolToObject(torchrun, "enabled", false);
+    cJSON_AddStringToObject(torchrun, "procPerNode", procs);
 }
 
 int convert_control(struct conversion *c, const struct json_at *from, const char *manager, struct err *err)
@@ -90,91 +117,71 @@ int convert_control(struct conversion *c, const struct json_at *from, const char
 
 cJSON *convert_variable(const cJSON *container, const char *name)
 {
-    return json_item_with(cJSON_GetObjectItemCaseSensitive(container, "env"), "name", name);
+    return json_item_with(json_child(container, "env"), "name", name);
 }
 
 void convert_add_variable(cJSON *container, const char *name, const char *value)
 {
-    cJSON *env = cJSON_GetObjectItemCaseSensitive(container, "env");
+    cJSON *env = json_child(container, "env");
 
     if (convert_variable(container, name))
         return;
-    if (!cJSON_IsArray(env)) {
-        cJSON_DeleteItemFromObjectCaseSensitive(container, "env");
-        env = cJSON_AddArrayToObject(container, "env");
-    }
+    if (!cJSON_IsArray(env))
+        json_set(container, "env", env = cJSON_CreateArray());
     cJSON *v = cJSON_CreateObject();
     cJSON_AddStringToObject(v, "name", name);
     cJSON_AddStringToObject(v, "value", value);
     cJSON_AddItemToArray(env, v);
 }
 
-static const char QUEUE[] = "kueue.x-k8s.io/queue-name";
+static void note_queue(struct conversion *c, const struct json_at *metadata, const char *note)
+{
+    const struct json_at labels = json_member(metadata, "labels");
+    const struct json_at queue = json_member(&labels, "kueue.x-k8s.io/queue-name");
+
+    if (queue.node)
+        losses_note(c->losses, &queue, "%s", note);
+}
 
 cJSON *convert_template(struct conversion *c, const struct json_at *template)
 {
-    static const struct losses_field METADATA[] = {{"labels", LOSSES_SAME},
-                                                   {"annotations", LOSSES_SAME},
-                                                   {"finalizers", LOSSES_SAME},
-                                                   {"creationTimestamp", NULL},
-                                                   {"name", NULL},
-                                                   {"namespace", NULL},
-                                                   {"generateName", NULL},
-                                                   {0}};
     const struct json_at metadata = json_member(template, "metadata");
-    const struct json_at spec = json_member(template, "spec");
-    const struct json_at labels = json_member(&metadata, "labels");
-    const struct json_at queue = json_member(&labels, QUEUE);
+    const cJSON *spec = json_child(template->node, "spec");
     cJSON *t = cJSON_CreateObject();
 
-    losses_members(c->losses, template, LOSSES_METADATA_AND_SPEC);
-    convert_members(c, &metadata, METADATA, t, "metadata");
-    if (queue.node)
-        losses_note(c->losses, &queue,
-                    "kept: where Kueue manages plain pods, each pod waits for quota separately");
-    if (cJSON_IsObject(spec.node))
-        cJSON_AddItemToObject(t, "spec", cJSON_Duplicate(spec.node, true));
-    else
-        cJSON_AddObjectToObject(t, "spec");
+    losses_members(c->losses, template, "metadata spec", NULL);
+    convert_members(c, &metadata,
+                    "=labels =annotations =finalizers creationTimestamp name namespace generateName", NULL, t,
+                    "metadata");
+    note_queue(c, &metadata, "kept: where Kueue manages plain pods, each pod waits for quota separately");
+    json_set(t, "spec", cJSON_IsObject(spec) ? cJSON_Duplicate(spec, true) : cJSON_CreateObject());
     /* The replica's own policy has precedence there as it has here. */
-    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(t, "spec"), "restartPolicy");
+    json_set(json_child(t, "spec"), "restartPolicy", NULL);
     return t;
 }
 
 /* What users write themselves; the rest is the API server's. */
 static void convert_metadata(struct conversion *c)
 {
-    static const struct losses_field FIELDS[] = {{"name", LOSSES_SAME},
-                                                 {"generateName", LOSSES_SAME},
-                                                 {"namespace", LOSSES_SAME},
-                                                 {"labels", LOSSES_SAME},
-                                                 {"annotations", LOSSES_SAME},
-                                                 {"creationTimestamp", NULL},
-                                                 {"generation", NULL},
-                                                 {"managedFields", NULL},
-                                                 {"resourceVersion", NULL},
-                                                 {"selfLink", NULL},
-                                                 {"uid", NULL},
-                                                 {"finalizers", "belongs to the old job's controllers"},
-                                                 {"ownerReferences", "belongs to the old job's owner"},
-                                                 {0}};
-    static const char LAST_APPLIED[] = "kubectl.kubernetes.io/last-applied-configuration";
-    const struct json_at metadata = convert_top(c->root, "metadata");
-    const struct json_at labels = json_member(&metadata, "labels");
-    const struct json_at queue = json_member(&labels, QUEUE);
+    static const struct losses_field LOST[] = {{"finalizers", "belongs to the old job's controllers"},
+                                               {"ownerReferences", "belongs to the old job's owner"},
+                                               {0}};
+    const struct json_at metadata = json_root(json_child(c->object, "metadata"), "metadata");
 
-    convert_members(c, &metadata, FIELDS, c->metadata, NULL);
-    cJSON *annotations = cJSON_GetObjectItemCaseSensitive(c->metadata, "annotations");
-    cJSON_DeleteItemFromObjectCaseSensitive(annotations, LAST_APPLIED);
+    convert_members(c, &metadata,
+                    "=name =generateName =namespace =labels =annotations creationTimestamp generation "
+                    "managedFields resourceVersion selfLink uid",
+                    LOST, c->metadata, NULL);
+    cJSON *annotations = json_child(c->metadata, "annotations");
+    json_set(annotations, "kubectl.kubernetes.io/last-applied-configuration", NULL);
     if (annotations && !annotations->child)
-        cJSON_DeleteItemFromObjectCaseSensitive(c->metadata, "annotations");
-    if (queue.node)
-        losses_note(c->losses, &queue, "kept: where Kueue is installed, the job waits until Kueue admits it");
+        json_set(c->metadata, "annotations", NULL);
+    note_queue(c, &metadata, "kept: where Kueue is installed, the job waits until Kueue admits it");
 }
 
 static void convert_suspend_note(struct conversion *c)
 {
-    const struct json_at spec = json_root(cJSON_GetObjectItemCaseSensitive(c->job, "spec"), "spec");
+    const struct json_at spec = json_root(c->spec, "spec");
     const struct json_at suspend = json_member(&spec, "suspend");
     const char *name = json_str(c->metadata, "name");
 
@@ -184,10 +191,9 @@ static void convert_suspend_note(struct conversion *c)
 }
 
 /* The schema of the CRD asks for it; the decoder leaves it to the API server. */
-static int check_images(const cJSON *job, struct err *err)
+static int check_images(struct conversion *c, struct err *err)
 {
-    const struct json_at root = json_root(job, NULL);
-    const struct json_at spec = convert_top(&root, "spec");
+    const struct json_at spec = json_root(c->spec, "spec");
     const struct json_at list = json_member(&spec, "replicaSpecs");
     const cJSON *node, *container;
     int i = 0;
@@ -195,14 +201,12 @@ static int check_images(const cJSON *job, struct err *err)
     cJSON_ArrayForEach(node, list.node)
     {
         const struct json_at replica = json_item(&list, node, i++);
-        const struct json_at template = json_member(&replica, "template");
-        const struct json_at pod = json_member(&template, "spec");
-        const struct json_at containers = json_member(&pod, "containers");
+        const struct json_at *containers = convert_at(c, &replica, "template.spec.containers");
         int k = 0;
-        cJSON_ArrayForEach(container, containers.node)
+        cJSON_ArrayForEach(container, containers->node)
         {
-            const struct json_at c = json_item(&containers, container, k++);
-            const struct json_at image = json_member(&c, "image");
+            const struct json_at at = json_item(containers, container, k++);
+            const struct json_at image = json_member(&at, "image");
             if (!cJSON_IsString(image.node) || !image.node->valuestring[0])
                 return json_err(&image, err, "expected an image");
         }
@@ -236,22 +240,23 @@ static cJSON *new_job(struct conversion *c)
 int convert_job(const cJSON *object, const cJSON *entries, bool torchkeeper, struct losses *losses,
                 cJSON **ret, struct err *err)
 {
-    static const struct losses_field ROOT[] = {{"apiVersion", NULL}, {"kind", NULL},   {"metadata", NULL},
-                                               {"spec", NULL},       {"status", NULL}, {0}};
     const int kind = kind_index(object);
     const struct json_at root = json_root(object, NULL);
-    const struct json_at spec = convert_top(&root, "spec");
     cleanup_arena struct arena arena = {0};
-    struct conversion c = {
-        .root = &root, .entries = entries, .losses = losses, .arena = &arena, .torchkeeper = torchkeeper};
+    struct conversion c = {.object = object,
+                           .from = json_root(json_child(object, "spec"), "spec"),
+                           .entries = entries,
+                           .losses = losses,
+                           .arena = &arena,
+                           .torchkeeper = torchkeeper};
     cleanup_json cJSON *job = new_job(&c);
 
     c.job = job;
     if (kind < 0 || !KINDS[kind].convert)
         return err_set(err, ERR_INVALID, "expected a PyTorchJob or a TrainJob");
-    if (!cJSON_IsObject(spec.node))
-        return json_err(&spec, err, "expected an object");
-    losses_members(losses, &root, ROOT);
+    if (!cJSON_IsObject(c.from.node))
+        return json_err(&c.from, err, "expected an object");
+    losses_members(losses, &root, "apiVersion kind metadata spec status", NULL);
     convert_metadata(&c);
     const int failed = KINDS[kind].convert(&c, err);
     cJSON_Delete(c.known_runtime);
@@ -259,10 +264,10 @@ int convert_job(const cJSON *object, const cJSON *entries, bool torchkeeper, str
         return -1;
     convert_launcher(&c);
     cleanup_trainjob struct trainjob *decoded = jobfile_decode(job, "default", err);
-    if (!decoded || check_images(job, err) < 0)
+    if (!decoded || check_images(&c, err) < 0)
         return err_wrap(err, "as a PyTorchTrainingJob");
     if (!decoded->spec.elastic
-             .enabled) { /* what /scale, and so a PodDisruptionBudget, takes for the number of pods */
+             .enabled) { /* what /scale and PodDisruptionBudgets take for the number of pods */
         cJSON *elastic = convert_object(c.spec, "elastic");
         cJSON_AddBoolToObject(elastic, "enabled", false);
         cJSON_AddNumberToObject(elastic, "expectedReplicas", decoded->spec.pods);

@@ -3,36 +3,31 @@
 
 #include <string.h>
 
-static const struct losses_field FIELDS[] = {
-    {"minReplicas", NULL},
-    {"maxReplicas", NULL},
-    {"maxRestarts", NULL},
-    {"nProcPerNode", NULL},
-    {"rdzvBackend", NULL},
-    {"rdzvHost", NULL},
-    {"rdzvPort", NULL},
-    {"rdzvConf", NULL},
-    {"rdzvId", "the operator makes an id of its own for each attempt"},
-    {"standalone", NULL},
-    {"metrics", "nothing creates an autoscaler: create a HorizontalPodAutoscaler for the job (it has the "
-                "subresource scale)"},
-    {0}};
-
-struct range {
+struct policy {
+    const struct json_at *at;
     int64_t min, max, expected;
+    int64_t restarts; /* -1: not set */
 };
 
-/* As Kubeflow fills them in. */
-static int read_range(const struct json_at *policy, int64_t replicas, struct range *r, struct err *err)
+/* minReplicas and maxReplicas as Kubeflow fills them in. The number of processes goes into torchrunConfig. */
+static int read_policy(struct conversion *c, const struct json_at *at, int64_t replicas, struct policy *p,
+                       struct err *err)
 {
-    *r = (struct range){0, 0, replicas};
-    if (json_get_i64(policy, "minReplicas", 1, TRAINJOB_PODS_MAX, &r->min, err) < 0 ||
-        json_get_i64(policy, "maxReplicas", 1, TRAINJOB_PODS_MAX, &r->max, err) < 0)
+    int64_t procs = 0;
+
+    *p = (struct policy){at, 0, 0, replicas, -1};
+    if (json_get_i64(at, "minReplicas", 1, TRAINJOB_PODS_MAX, &p->min, err) < 0 ||
+        json_get_i64(at, "maxReplicas", 1, TRAINJOB_PODS_MAX, &p->max, err) < 0 ||
+        json_get_i64(at, "maxRestarts", 0, INT32_MAX, &p->restarts, err) < 0 ||
+        json_get_i64(at, "nProcPerNode", 1, 4096, &procs, err) < 0)
         return -1;
-    if (!r->max)
-        r->max = r->min ? r->min : replicas;
-    if (!r->min)
-        r->min = r->max;
+    if (!p->max)
+        p->max = p->min ? p->min : replicas;
+    if (!p->min)
+        p->min = p->max;
+    if (procs)
+        json_set(json_child(c->spec, "torchrunConfig"), "procPerNode",
+                 cJSON_CreateString(arena_printf(c->arena, "%lld", (long long)procs)));
     return 0;
 }
 
@@ -86,29 +81,16 @@ static int convert_rendezvous(struct conversion *c, const struct json_at *policy
     return 0;
 }
 
-static void set_procs(cJSON *torchrun, int64_t procs, struct arena *a)
-{
-    if (procs)
-        cJSON_ReplaceItemInObjectCaseSensitive(torchrun, "procPerNode",
-                                               cJSON_CreateString(arena_printf(a, "%lld", (long long)procs)));
-}
-
-/* Not elastic after all: the reason, and torchrun still gets the numbers of restarts and processes by environment, as there. */
-static int stay_fixed(struct conversion *c, const struct json_at *policy, const char *reason, struct err *err)
+/* Not elastic after all: the reason, and torchrun still gets the number of restarts by environment, as there. */
+static int stay_fixed(struct conversion *c, const struct policy *p, const char *reason)
 {
     static const char *const MEETING[] = {"rdzvBackend", "rdzvHost", "rdzvPort"};
-    const struct json_at conf = json_member(policy, "rdzvConf");
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(c->spec, "replicaSpecs");
-    int64_t restarts = -1, procs = 0;
+    const struct json_at conf = json_member(p->at, "rdzvConf");
     cJSON *r;
 
-    losses_add(c->losses, policy, "the number of pods stays fixed: %s", reason);
-    if (json_get_i64(policy, "maxRestarts", 0, INT32_MAX, &restarts, err) < 0 ||
-        json_get_i64(policy, "nProcPerNode", 1, 4096, &procs, err) < 0)
-        return -1;
-    set_procs(cJSON_GetObjectItemCaseSensitive(c->spec, "torchrunConfig"), procs, c->arena);
+    losses_add(c->losses, p->at, "the number of pods stays fixed: %s", reason);
     for (size_t i = 0; i < ARRAY_LEN(MEETING); i++) {
-        const struct json_at m = json_member(policy, MEETING[i]);
+        const struct json_at m = json_member(p->at, MEETING[i]);
         const bool is_default = cJSON_IsString(m.node) && strcmp(m.node->valuestring, "c10d") == 0;
         if (losses_is_set(m.node) && !is_default)
             losses_add(c->losses, &m, "the pods meet at pod 0");
@@ -116,30 +98,21 @@ static int stay_fixed(struct conversion *c, const struct json_at *policy, const 
     if (losses_is_set(conf.node))
         losses_add(c->losses, &conf,
                    "here only an elastic job has it: give torchrun --rdzv_conf in the container's command");
-    cJSON_ArrayForEach(r, list)
+    cJSON_ArrayForEach(r, json_child(c->spec, "replicaSpecs"))
     {
-        cJSON *container = convert_container(r);
-        if (restarts >= 0)
-            convert_add_variable(container, "PET_MAX_RESTARTS",
-                                 arena_printf(c->arena, "%lld", (long long)restarts));
+        if (p->restarts >= 0)
+            convert_add_variable(convert_container(r), "PET_MAX_RESTARTS",
+                                 arena_printf(c->arena, "%lld", (long long)p->restarts));
     }
     return 0;
 }
 
 /* torchrunConfig from the policy. The options of the command have precedence, as there over the environment. */
-static int convert_config(struct conversion *c, const struct json_at *policy, cJSON *torchrun,
-                          struct err *err)
+static int convert_config(struct conversion *c, const struct policy *p, cJSON *torchrun, struct err *err)
 {
-    int64_t restarts = 0, procs = 0;
-
-    if (json_get_i64(policy, "maxRestarts", 0, INT32_MAX, &restarts, err) < 0 ||
-        json_get_i64(policy, "nProcPerNode", 1, 4096, &procs, err) < 0)
-        return -1;
     cJSON_ReplaceItemInObjectCaseSensitive(torchrun, "enabled", cJSON_CreateTrue());
-    set_procs(torchrun, procs, c->arena);
-    cJSON_AddNumberToObject(torchrun, "maxRestarts", (double)restarts);
-    return convert_rendezvous(c, policy, torchrun, err) < 0 ? -1
-                                                            : convert_rdzv_conf(c, policy, torchrun, err);
+    cJSON_AddNumberToObject(torchrun, "maxRestarts", p->restarts < 0 ? 0 : (double)p->restarts);
+    return convert_rendezvous(c, p->at, torchrun, err) < 0 ? -1 : convert_rdzv_conf(c, p->at, torchrun, err);
 }
 
 static void need_restarts(struct conversion *c, const struct json_at *policy, cJSON *torchrun)
@@ -150,52 +123,58 @@ static void need_restarts(struct conversion *c, const struct json_at *policy, cJ
         return;
     losses_note(c->losses, &at,
                 "1 instead of 0: an elastic job restarts its processes when pods join or leave");
-    cJSON_DeleteItemFromObjectCaseSensitive(torchrun, "maxRestarts");
-    cJSON_AddNumberToObject(torchrun, "maxRestarts", 1);
+    json_set(torchrun, "maxRestarts", cJSON_CreateNumber(1));
 }
 
-static void add_elastic(struct conversion *c, const struct json_at *policy, struct range *r)
+static void add_elastic(struct conversion *c, const struct policy *p)
 {
-    cJSON *replica = cJSON_GetObjectItemCaseSensitive(c->spec, "replicaSpecs")->child;
     cJSON *elastic = cJSON_AddObjectToObject(c->spec, "elastic");
-    const int64_t wanted = r->expected;
+    const int64_t n = p->expected < p->min ? p->min : p->expected > p->max ? p->max : p->expected;
 
-    r->expected = wanted < r->min ? r->min : wanted > r->max ? r->max : wanted;
-    if (r->expected != wanted)
-        losses_add(c->losses, policy,
-                   "replicas: %lld instead of %lld, to be within minReplicas and maxReplicas",
-                   (long long)r->expected, (long long)wanted);
-    cJSON_ReplaceItemInObjectCaseSensitive(replica, "replicas", cJSON_CreateNumber((double)r->expected));
+    if (n != p->expected)
+        losses_add(c->losses, p->at,
+                   "replicas: %lld instead of %lld, to be within minReplicas and maxReplicas", (long long)n,
+                   (long long)p->expected);
+    cJSON_ReplaceItemInObjectCaseSensitive(json_child(c->spec, "replicaSpecs")->child, "replicas",
+                                           cJSON_CreateNumber((double)n));
     cJSON_AddBoolToObject(elastic, "enabled", true);
-    cJSON_AddNumberToObject(elastic, "minReplicas", (double)r->min);
-    cJSON_AddNumberToObject(elastic, "maxReplicas", (double)r->max);
-    cJSON_AddNumberToObject(elastic, "expectedReplicas", (double)r->expected);
+    cJSON_AddNumberToObject(elastic, "minReplicas", (double)p->min);
+    cJSON_AddNumberToObject(elastic, "maxReplicas", (double)p->max);
+    cJSON_AddNumberToObject(elastic, "expectedReplicas", (double)n);
 }
 
 int convert_elastic(struct conversion *c, const struct json_at *policy, struct err *err)
 {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(c->spec, "replicaSpecs");
-    cJSON *torchrun = cJSON_GetObjectItemCaseSensitive(c->spec, "torchrunConfig");
-    cJSON *first = list ? list->child : NULL;
+    static const struct losses_field LOST[] = {
+        {"rdzvId", "the operator makes an id of its own for each attempt"},
+        {"metrics", "nothing creates an autoscaler: create a HorizontalPodAutoscaler for the job (it has the "
+                    "subresource scale)"},
+        {0}};
+    const cJSON *list = json_child(c->spec, "replicaSpecs");
+    cJSON *torchrun = json_child(c->spec, "torchrunConfig");
+    const cJSON *first = list->child;
     cJSON *container = convert_container(first);
     bool standalone = false;
-    struct range r;
+    struct policy p;
 
-    losses_members(c->losses, policy, FIELDS);
+    losses_members(c->losses, policy,
+                   "minReplicas maxReplicas maxRestarts nProcPerNode rdzvBackend rdzvHost rdzvPort rdzvConf "
+                   "standalone",
+                   LOST);
     if (json_expect_object(policy, err) < 0 || json_get_bool(policy, "standalone", &standalone, err) < 0 ||
-        read_range(policy, json_i64(first, "replicas", 1), &r, err) < 0)
+        read_policy(c, policy, json_i64(first, "replicas", 1), &p, err) < 0)
         return -1;
     if (cJSON_GetArraySize(list) != 1)
-        return stay_fixed(c, policy, "here an elastic job has one type of pods, and no Master", err);
+        return stay_fixed(c, &p, "here an elastic job has one type of pods, and no Master");
     if (convert_torchrun_at(container) < 0)
-        return stay_fixed(
-            c, policy, "the container's command is not torchrun, which the operator must start itself", err);
+        return stay_fixed(c, &p,
+                          "the container's command is not torchrun, which the operator must start itself");
     if (standalone)
-        return stay_fixed(c, policy, "standalone: each pod trains for itself", err);
-    if (convert_config(c, policy, torchrun, err) < 0)
+        return stay_fixed(c, &p, "standalone: each pod trains for itself");
+    if (convert_config(c, &p, torchrun, err) < 0)
         return -1;
     convert_torchrun(c, policy, container);
     need_restarts(c, policy, torchrun);
-    add_elastic(c, policy, &r);
+    add_elastic(c, &p);
     return 0;
 }

@@ -42,45 +42,34 @@ static const char *why_not_backend(const cJSON *torchrun)
                : "the pods meet in a server of their own";
 }
 
-/* Replace spec.torchrunConfig by a copy. */
-static void set_torchrun(cJSON *spec, const cJSON *config)
-{
-    cJSON *copy = cJSON_Duplicate(config, true);
-
-    cJSON_DeleteItemFromObjectCaseSensitive(spec, "torchrunConfig");
-    cJSON_AddItemToObject(spec, "torchrunConfig", copy);
-}
-
 /* torchrun takes its number of restarts from the environment if the command has none. */
 static void take_restarts(cJSON *torchrun, const cJSON *container)
 {
     const char *text = json_str(convert_variable(container, "PET_MAX_RESTARTS"), "value");
     int64_t n;
 
-    if (text && !cJSON_GetObjectItemCaseSensitive(torchrun, "maxRestarts") &&
-        sv_i64(sv_from(text), 0, INT32_MAX, &n))
+    if (text && !json_child(torchrun, "maxRestarts") && sv_i64(sv_from(text), 0, INT32_MAX, &n))
         cJSON_AddNumberToObject(torchrun, "maxRestarts", (double)n);
 }
 
 /* Move the torchrun commands of all types into `spec`, a copy of the result's. NULL: done; else the reason why not. */
 static const char *move_commands(struct conversion *c, const struct json_at *at, cJSON *spec)
 {
-    cleanup_json cJSON *base =
-        cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(spec, "torchrunConfig"), true);
+    cleanup_json cJSON *base = cJSON_Duplicate(json_child(spec, "torchrunConfig"), true);
     cleanup_json cJSON *first = NULL;
-    cleanup_buf struct buf unused = BUF_INIT(LOSSES_MAX);
-    struct losses *losses = c->losses, ignored = {.text = &unused, .place = "", .subject = ""};
+    struct buf none = {0};
+    struct losses *losses = c->losses, ignored = {.text = &none, .place = "", .subject = ""};
     cJSON *result = c->spec, *r;
     bool same = true;
 
     c->spec = spec;
     cJSON_ReplaceItemInObjectCaseSensitive(base, "enabled", cJSON_CreateTrue());
-    cJSON_ArrayForEach(r, cJSON_GetObjectItemCaseSensitive(spec, "replicaSpecs"))
+    cJSON_ArrayForEach(r, json_child(spec, "replicaSpecs"))
     {
-        set_torchrun(spec, base);
+        json_set(spec, "torchrunConfig", cJSON_Duplicate(base, true));
         c->losses = first ? &ignored : losses; /* the same of each */
         convert_torchrun(c, at, convert_container(r));
-        cJSON *config = cJSON_GetObjectItemCaseSensitive(spec, "torchrunConfig");
+        cJSON *config = json_child(spec, "torchrunConfig");
         take_restarts(config, convert_container(r));
         same &= !first || cJSON_Compare(first, config, true);
         first = first ? first : cJSON_Duplicate(config, true);
@@ -90,47 +79,43 @@ static const char *move_commands(struct conversion *c, const struct json_at *at,
     return same ? why_not_backend(first) : "the torchrun options of its types differ";
 }
 
-/* Why the launcher cannot run the job; NULL: it can, and *ret is the spec for it, with what is lost in `text`. */
-static const char *why_not(struct conversion *c, const struct json_at *at, struct losses *lost, cJSON **ret)
+/* Why the launcher cannot run the job; NULL: it can, and `spec`, a copy of the result's, is for it. */
+static const char *why_not(struct conversion *c, struct losses *lost, cJSON *spec)
 {
-    const cJSON *torchrun = cJSON_GetObjectItemCaseSensitive(c->spec, "torchrunConfig");
+    const cJSON *torchrun = json_child(spec, "torchrunConfig");
     struct losses *losses = c->losses;
 
-    *ret = cJSON_Duplicate(c->spec, true);
-    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(torchrun, "enabled")))
+    if (cJSON_IsTrue(json_child(torchrun, "enabled")))
         return why_not_backend(torchrun);
-    const char *why = why_not_command(cJSON_GetObjectItemCaseSensitive(c->spec, "replicaSpecs"));
+    const char *why = why_not_command(json_child(spec, "replicaSpecs"));
     c->losses = lost;
     if (!why)
-        why = move_commands(c, at, *ret);
+        why = move_commands(c, &c->from, spec);
     c->losses = losses;
     return why;
 }
 
 void convert_launcher(struct conversion *c)
 {
-    const struct json_at at = convert_top(c->root, "spec");
     cleanup_buf struct buf text = BUF_INIT(LOSSES_MAX);
     struct losses lost = *c->losses;
-    cJSON *spec;
-    struct err full;
+    cJSON *spec = cJSON_Duplicate(c->spec, true);
 
     lost.text = &text;
-    const char *why = why_not(c, &at, &lost, &spec);
+    const char *why = why_not(c, &lost, spec);
     if (c->torchkeeper && !why) {
-        cJSON_AddStringToObject(cJSON_GetObjectItemCaseSensitive(spec, "torchrunConfig"), "launcher",
-                                "Torchkeeper");
+        cJSON_AddStringToObject(json_child(spec, "torchrunConfig"), "launcher", "Torchkeeper");
         cJSON_ReplaceItemInObjectCaseSensitive(c->job, "spec", spec);
         c->spec = spec;
         c->losses->lost = lost.lost;
-        (void)buf_puts(c->losses->text, buf_str(&text), &full);
+        buf_puts(c->losses->text, buf_str(&text), NULL);
         return;
     }
     cJSON_Delete(spec);
     if (c->torchkeeper)
-        losses_add(c->losses, &at, "launcher: Torchkeeper is left out: %s", why);
+        losses_add(c->losses, &c->from, "launcher: Torchkeeper is left out: %s", why);
     else
-        losses_note(c->losses, &at, "the job shows no progress and has no limit for hangs: %s%s",
+        losses_note(c->losses, &c->from, "the job shows no progress and has no limit for hangs: %s%s",
                     why ? "the operator's launcher, which both need, cannot run it: "
                         : "--launcher Torchkeeper gives progress; then set runPolicy.progressTimeoutSeconds "
                           "to end hangs",

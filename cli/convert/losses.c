@@ -1,11 +1,10 @@
 /* losses.c - collect the fields that a conversion loses. */
 #include "cli/convert/losses.h"
 
+#include "common/sv.h"
+
 #include <stdio.h>
 #include <string.h>
-
-const char LOSSES_SAME[] = "";
-const struct losses_field LOSSES_METADATA_AND_SPEC[] = {{"metadata", NULL}, {"spec", NULL}, {0}};
 
 enum { PATH_BYTES = 256, REASON_BYTES = 400 };
 
@@ -22,8 +21,6 @@ __attribute__((format(printf, 4, 0))) static void add_line(struct losses *l, con
 {
     char path[PATH_BYTES];
     char reason[REASON_BYTES];
-    struct err full;
-
     const int line = l->one_file ? line_of(at) : 0;
     const char *colon = strrchr(l->place, ':');
 
@@ -32,11 +29,10 @@ __attribute__((format(printf, 4, 0))) static void add_line(struct losses *l, con
     const char *shown = strncmp(path, "[0].", 4) == 0 ? path + 4 : path;
     vsnprintf(reason, sizeof(reason), fmt, ap);
     if (line && colon)
-        (void)buf_printf(l->text, &full, "%.*s:%d\t", (int)(colon - l->place), l->place, line);
+        buf_printf(l->text, NULL, "%.*s:%d\t", (int)(colon - l->place), l->place, line);
     else
-        (void)buf_printf(l->text, &full, "%s\t", l->place);
-    (void)buf_printf(l->text, &full, "%s: %s%s%s: %s\n", l->subject, mark, mark[0] ? ": " : "", shown,
-                     reason);
+        buf_printf(l->text, NULL, "%s\t", l->place);
+    buf_printf(l->text, NULL, "%s: %s%s%s: %s\n", l->subject, mark, mark[0] ? ": " : "", shown, reason);
 }
 
 void losses_add(struct losses *l, const struct json_at *at, const char *fmt, ...)
@@ -67,7 +63,18 @@ bool losses_is_set(const cJSON *node)
     return !(cJSON_IsObject(node) || cJSON_IsArray(node)) || node->child;
 }
 
-void losses_members(struct losses *l, const struct json_at *at, const struct losses_field *fields)
+static bool is_known(const char *known, const char *name)
+{
+    struct sv rest = sv_from(known), word;
+
+    while (sv_next(&rest, ' ', &word))
+        if (sv_eq(sv_skip(word, sv_starts(word, "=")), name))
+            return true;
+    return false;
+}
+
+void losses_members(struct losses *l, const struct json_at *at, const char *known,
+                    const struct losses_field *lost)
 {
     const cJSON *m;
 
@@ -76,10 +83,10 @@ void losses_members(struct losses *l, const struct json_at *at, const struct los
     cJSON_ArrayForEach(m, at->node)
     {
         const struct json_at member = json_member(at, m->string);
-        const struct losses_field *f = fields;
-        while (f->key && strcmp(f->key, m->string) != 0)
+        const struct losses_field *f = lost;
+        while (f && f->key && strcmp(f->key, m->string) != 0)
             f++;
-        if (losses_is_set(m) && (!f->key || (f->reason && f->reason != LOSSES_SAME)))
-            losses_add(l, &member, "%s", f->key ? f->reason : "unknown field, left out");
+        if (losses_is_set(m) && !is_known(known, m->string))
+            losses_add(l, &member, "%s", f && f->key ? f->reason : "unknown field, left out");
     }
 }

@@ -24,20 +24,15 @@ void losses_add(struct losses *l, const struct json_at *at, const char *fmt, ...
 void losses_note(struct losses *l, const struct json_at *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As the reason of a member: it is copied, under its own name. */
-extern const char LOSSES_SAME[];
-
-/* A member of an object and what is lost with it; NULL: nothing, it is converted elsewhere or does not matter. */
+/* A member of an object that is lost, and why. Key NULL ends a list. */
 struct losses_field {
-    const char *key;
-    const char *reason;
+    const char *key, *reason;
 };
 
-/* Of what has only these two. */
-extern const struct losses_field LOSSES_METADATA_AND_SPEC[];
-
-/* Add each member of the object that is set and that the table (ended by key NULL) does not name, or names with a reason. */
-void losses_members(struct losses *l, const struct json_at *at, const struct losses_field *fields);
+/* Add each member of the object that is set, unless `known` has its name: names with a space between them, with or without '='. The
+ * reason is that in `lost` (may be NULL), or that the member is unknown. */
+void losses_members(struct losses *l, const struct json_at *at, const char *known,
+                    const struct losses_field *lost);
 
 /* Whether the node is set: it is there, and neither null nor an empty text, list or object. */
 bool losses_is_set(const cJSON *node);

@@ -35,7 +35,7 @@ static void merge_items(cJSON *to, const cJSON *patch, const char *key, bool mer
 
 static void merge_member(cJSON *to, const cJSON *m)
 {
-    cJSON *old = cJSON_GetObjectItemCaseSensitive(to, m->string);
+    cJSON *old = json_child(to, m->string);
 
     if (cJSON_IsObject(old) && cJSON_IsObject(m)) {
         convert_merge(old, m);
@@ -46,8 +46,7 @@ static void merge_member(cJSON *to, const cJSON *m)
             merge_items(old, m, NAMED[i].name, NAMED[i].merged);
             return;
         }
-    cJSON_DeleteItemFromObjectCaseSensitive(to, m->string);
-    cJSON_AddItemToObject(to, m->string, cJSON_Duplicate(m, true));
+    json_set(to, m->string, cJSON_Duplicate(m, true));
 }
 
 void convert_merge(cJSON *to, const cJSON *patch)

@@ -9,7 +9,8 @@
 #include "operator/api/trainjob.h"
 
 struct conversion {
-    const struct json_at *root; /* the manifest */
+    const cJSON *object; /* the manifest */
+    struct json_at from; /* its spec */
     const cJSON *entries;
     struct losses *losses;
     cJSON *job; /* the result; its parts: */
@@ -46,9 +47,30 @@ void convert_add_extra(cJSON *torchrun, const char *word);
  * torchrunConfig have been made. */
 void convert_launcher(struct conversion *c);
 
-/* The runtime that a TrainJob's runtimeRef names: among the entries, or the well-known torch-distributed. NULL: see err. */
-const cJSON *convert_find_runtime(struct conversion *c, const struct json_at *ref,
-                                  struct err *err) MUST_CHECK;
+/* What a TrainJob takes of its runtime. Places point into the struct, which must not be copied, or live in the arena. */
+struct runtime {
+    struct json_at spec, step_at; /* of the runtime; the step that trains */
+    const struct json_at *torch, *jobset, *pod_template;
+    const char *step; /* its name */
+    int64_t nodes;
+    const char *subject; /* of the losses before: the TrainJob */
+};
+
+/* Why the labels and annotations of the runtime's Job are lost. */
+#define RUNTIME_NO_JOB "there is no Job between the job and its pods"
+
+/* Read the runtime that a runtimeRef names: among the entries, or the well-known torch-distributed. From here to runtime_end losses are
+ * the runtime's. Its policies go into spec.runPolicy, its labels into metadata. */
+int runtime_read(struct conversion *c, const struct json_at *ref, struct runtime *ret,
+                 struct err *err) MUST_CHECK;
+
+/* Give the pods the claims that JobSet would have made. */
+void runtime_claims(struct conversion *c, const struct runtime *rt, cJSON *pod_spec);
+void runtime_end(struct conversion *c, const struct runtime *rt);
+
+/* spec.runtimePatches and, of earlier versions, spec.podTemplateOverrides, into our pod template. */
+int convert_patches(struct conversion *c, const struct json_at *spec, const struct runtime *rt,
+                    cJSON *template, struct err *err) MUST_CHECK;
 
 /* Merge a pod template's or pod spec's patch as the API server's strategic merge does: containers, volumes, variables and the
  * like by name, objects by member, other lists as a whole. */
@@ -60,18 +82,25 @@ void convert_labels(const struct json_at *from, cJSON *metadata);
 /* Report where the result has a name that Kubeflow gives a pod, and that no pod has here. */
 void convert_peers(struct conversion *c);
 
-/* A member of the manifest itself; paths begin with it. */
-struct json_at convert_top(const struct json_at *root, const char *key);
+/* The place at the end of a path of names, "template.spec"; it lives in the arena. */
+const struct json_at *convert_at(struct conversion *c, const struct json_at *from, const char *path);
 
 /* Return the member; an absent one is added as an empty object. */
 cJSON *convert_object(cJSON *parent, const char *key);
 
-/* Copy a member that is set, under another name. */
-void convert_copy(cJSON *to, const char *key, const struct json_at *from);
+/* Copy a node that is set, as the member `key`. */
+void convert_copy(cJSON *to, const char *key, const cJSON *from);
 
-/* losses_members, and copy those that the table calls LOSSES_SAME into parent's member `key`, or with NULL into parent itself. */
-void convert_members(struct conversion *c, const struct json_at *from, const struct losses_field *fields,
-                     cJSON *parent, const char *key);
+/* losses_members, and copy the members with '=' into parent's member `key`, or with NULL into parent itself. */
+void convert_members(struct conversion *c, const struct json_at *from, const char *known,
+                     const struct losses_field *lost, cJSON *parent, const char *key);
+
+/* How many processes a pod has: a number, or a word. *ret is unchanged where it is not set. */
+int convert_procs(struct conversion *c, const struct json_at *at, const char *key, const char **ret,
+                  struct err *err) MUST_CHECK;
+
+/* torchrunConfig of a job whose programs start torchrun themselves. */
+void convert_add_torchrun(struct conversion *c, const char *procs);
 
 /* suspend and managedBy, which Kubeflow's own controller has as `manager`. */
 int convert_control(struct conversion *c, const struct json_at *from, const char *manager,

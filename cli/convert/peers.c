@@ -66,7 +66,7 @@ void convert_peers(struct conversion *c)
 {
     const struct json_at spec = json_root(c->spec, "spec");
     const struct json_at list = json_member(&spec, "replicaSpecs");
-    const bool jobset = strcmp(json_str(c->root->node, "kind"), "TrainJob") == 0;
+    const bool jobset = strcmp(json_str(c->object, "kind"), "TrainJob") == 0;
     const char *job = json_str(c->metadata, "name");
     const cJSON *node, *other;
     int i = 0;

@@ -15,7 +15,7 @@ static int words_of(const cJSON *container, const cJSON *ret[static WORDS_MAX])
     int n = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)
-        cJSON_ArrayForEach(w, cJSON_GetObjectItemCaseSensitive(container, KEYS[i]))
+        cJSON_ArrayForEach(w, json_child(container, KEYS[i]))
         {
             if (!cJSON_IsString(w) || n == WORDS_MAX)
                 return -1;
@@ -99,7 +99,7 @@ static bool one_of(struct sv name, const char *const *list)
 
 void convert_add_extra(cJSON *torchrun, const char *word)
 {
-    cJSON *extra = cJSON_GetObjectItemCaseSensitive(torchrun, "extraOptions");
+    cJSON *extra = json_child(torchrun, "extraOptions");
 
     extra = extra ? extra : cJSON_AddArrayToObject(torchrun, "extraOptions");
     cJSON_AddItemToArray(extra, cJSON_CreateString(word));
@@ -123,11 +123,9 @@ static void take_option(struct conversion *c, const struct json_at *at, const ch
     }
     for (size_t i = 0; value && i < ARRAY_LEN(KEYS); i++)
         if (sv_eq(name, KEYS[i][0])) {
-            cJSON_DeleteItemFromObjectCaseSensitive(torchrun, KEYS[i][1]);
-            if (i == 2 && sv_i64(sv_from(value), 0, INT32_MAX, &n))
-                cJSON_AddNumberToObject(torchrun, KEYS[i][1], (double)n);
-            else
-                cJSON_AddStringToObject(torchrun, KEYS[i][1], value);
+            const bool number = i == 2 && sv_i64(sv_from(value), 0, INT32_MAX, &n);
+            json_set(torchrun, KEYS[i][1],
+                     number ? cJSON_CreateNumber((double)n) : cJSON_CreateString(value));
             return;
         }
     convert_add_extra(torchrun, word);
@@ -156,7 +154,6 @@ void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *con
     }
     for (; i >= 0 && i < n; i++)
         cJSON_AddItemToArray(args, cJSON_CreateString(words[i]->valuestring));
-    cJSON_DeleteItemFromObjectCaseSensitive(container, "command");
-    cJSON_DeleteItemFromObjectCaseSensitive(container, "args");
-    cJSON_AddItemToObject(container, "args", args);
+    json_set(container, "command", NULL);
+    json_set(container, "args", args);
 }

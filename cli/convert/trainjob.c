@@ -1,5 +1,5 @@
 /* trainjob.c - convert a TrainJob of trainer.kubeflow.org/v1alpha1 and its runtime with an mlPolicy of torch. */
-#include "cli/convert/runtime_parts.h"
+#include "cli/convert/parts.h"
 
 #include "common/sv.h"
 
@@ -9,7 +9,7 @@
 
 static cJSON *node_container(const cJSON *pod_spec)
 {
-    return json_item_with(cJSON_GetObjectItemCaseSensitive(pod_spec, "containers"), "name", "node");
+    return json_item_with(json_child(pod_spec, "containers"), "name", "node");
 }
 
 /* torchtune's recipe and arguments are written by Trainer itself. */
@@ -24,12 +24,8 @@ static bool is_torchtune(const cJSON *command)
 static int apply_trainer(struct conversion *c, const struct json_at *trainer, cJSON *container,
                          struct err *err)
 {
-    static const struct losses_field FIELDS[] = {
-        {"image", LOSSES_SAME}, {"command", LOSSES_SAME},   {"args", LOSSES_SAME},    {"env", NULL},
-        {"numNodes", NULL},     {"resourcesPerNode", NULL}, {"numProcPerNode", NULL}, {0}};
     const struct json_at command = json_member(trainer, "command");
     const struct json_at env = json_member(trainer, "env");
-    const struct json_at resources = json_member(trainer, "resourcesPerNode");
 
     if (json_expect_object(trainer, err) < 0 || json_expect_array(&command, 128, err) < 0 ||
         json_expect_array(&env, 128, err) < 0)
@@ -38,8 +34,9 @@ static int apply_trainer(struct conversion *c, const struct json_at *trainer, cJ
         return json_err(
             &command, err,
             "Trainer makes torchtune's recipe and arguments: write out the command that it would run");
-    convert_members(c, trainer, FIELDS, container, NULL);
-    convert_copy(container, "resources", &resources);
+    convert_members(c, trainer, "=image =command =args env numNodes resourcesPerNode numProcPerNode", NULL,
+                    container, NULL);
+    convert_copy(container, "resources", json_child(trainer->node, "resourcesPerNode"));
     if (losses_is_set(env.node)) {
         cleanup_json cJSON *patch = cJSON_CreateObject();
         cJSON_AddItemToObject(patch, "env", cJSON_Duplicate(env.node, true));
@@ -79,66 +76,37 @@ static bool has_gpus(const cJSON *limits)
 /* "auto" means the GPUs, or where there are none the CPUs that the container may use. */
 static const char *automatic_procs(struct conversion *c, const cJSON *container)
 {
-    const cJSON *limits = json_find(container, (const char *[]){"resources", "limits", NULL});
-    const cJSON *requests = json_find(container, (const char *[]){"resources", "requests", NULL});
-    int64_t cpus = cpus_of(cJSON_GetObjectItemCaseSensitive(requests, "cpu"));
+    const cJSON *resources = json_child(container, "resources");
+    const cJSON *limits = json_child(resources, "limits"), *requests = json_child(resources, "requests");
+    int64_t cpus = cpus_of(json_child(requests, "cpu"));
 
     if (has_gpus(limits) || has_gpus(requests))
         return "auto";
-    cpus = cpus ? cpus : cpus_of(cJSON_GetObjectItemCaseSensitive(limits, "cpu"));
+    cpus = cpus ? cpus : cpus_of(json_child(limits, "cpu"));
     return arena_printf(c->arena, "%lld", (long long)(cpus ? cpus : 1));
 }
 
-/* A number, or in earlier versions a word; *ret is unchanged where it is not set. */
-static int read_procs(struct conversion *c, const struct json_at *at, const char **ret, struct err *err)
-{
-    const struct json_at m = json_member(at, "numProcPerNode");
-    int64_t n = 0;
-
-    if (cJSON_IsString(m.node)) {
-        *ret = m.node->valuestring;
-        return 0;
-    }
-    if (json_get_i64(at, "numProcPerNode", 1, 4096, &n, err) < 0)
-        return -1;
-    *ret = n ? arena_printf(c->arena, "%lld", (long long)n) : *ret;
-    return 0;
-}
-
-static int convert_numbers(struct conversion *c, const struct json_at *trainer,
-                           const struct runtime_parts *rt, cJSON *replica, const cJSON *container,
-                           struct err *err)
+static int convert_numbers(struct conversion *c, const struct json_at *trainer, const struct runtime *rt,
+                           cJSON *replica, const cJSON *container, struct err *err)
 {
     const char *procs = "auto";
     int64_t nodes = rt->nodes;
-    cJSON *torchrun = cJSON_AddObjectToObject(c->spec, "torchrunConfig");
 
     if (json_get_i64(trainer, "numNodes", 0, TRAINJOB_PODS_MAX, &nodes, err) < 0 ||
-        read_procs(c, &rt->torch, &procs, err) < 0 || read_procs(c, trainer, &procs, err) < 0)
+        convert_procs(c, rt->torch, "numProcPerNode", &procs, err) < 0 ||
+        convert_procs(c, trainer, "numProcPerNode", &procs, err) < 0)
         return -1;
-    if (strcmp(procs, "auto") == 0)
-        procs = automatic_procs(c, container);
-    cJSON_AddBoolToObject(torchrun, "enabled", false);
-    cJSON_AddStringToObject(torchrun, "procPerNode", procs);
+    convert_add_torchrun(c, strcmp(procs, "auto") == 0 ? automatic_procs(c, container) : procs);
     cJSON_ReplaceItemInObjectCaseSensitive(replica, "replicas", cJSON_CreateNumber((double)nodes));
     return 0;
 }
 
 /* ---- the whole */
 
-static int convert_policies(struct conversion *c, const struct json_at *spec, struct err *err)
-{
-    const struct json_at deadline = json_member(spec, "activeDeadlineSeconds");
-
-    if (deadline.node)
-        convert_copy(convert_object(c->spec, "runPolicy"), "activeDeadlineSeconds", &deadline);
-    return convert_control(c, spec, "trainer.kubeflow.org/trainjob-controller", err);
-}
-
 /* The operator takes the first container, unless one is named python or pytorch. */
 static int put_first(const struct json_at *ref, cJSON *pod_spec, cJSON *container, struct err *err)
 {
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(pod_spec, "containers");
+    cJSON *list = json_child(pod_spec, "containers");
 
     cJSON_InsertItemInArray(list, 0, cJSON_DetachItemViaPointer(list, container));
     if (trainjob_training_container(pod_spec) != container)
@@ -148,7 +116,7 @@ static int put_first(const struct json_at *ref, cJSON *pod_spec, cJSON *containe
     return 0;
 }
 
-static cJSON *add_replica(struct conversion *c, const struct runtime_parts *rt)
+static cJSON *add_replica(struct conversion *c, const struct runtime *rt)
 {
     cJSON *list = cJSON_AddArrayToObject(c->spec, "replicaSpecs");
     cJSON *r = cJSON_CreateObject();
@@ -156,49 +124,46 @@ static cJSON *add_replica(struct conversion *c, const struct runtime_parts *rt)
     cJSON_AddItemToArray(list, r);
     cJSON_AddStringToObject(r, "type", rt->step);
     cJSON_AddNumberToObject(r, "replicas", 1);
-    cJSON_AddItemToObject(r, "template", convert_template(c, &rt->pod_template));
+    cJSON_AddItemToObject(r, "template", convert_template(c, rt->pod_template));
     return r;
 }
 
 int convert_trainjob(struct conversion *c, struct err *err)
 {
-    static const struct losses_field FIELDS[] = {
-        {"runtimeRef", NULL},
-        {"trainer", NULL},
-        {"runtimePatches", NULL},
-        {"podTemplateOverrides", NULL},
-        {"suspend", NULL},
-        {"managedBy", NULL},
-        {"activeDeadlineSeconds", NULL},
-        {"labels", NULL},
-        {"annotations", NULL},
+    static const struct losses_field LOST[] = {
         {"initializer", "nothing fetches data or a model before training: do it in an init container, or in "
                         "a Job before this one"},
         {0}};
-    const struct json_at spec = convert_top(c->root, "spec");
-    const struct json_at ref = json_member(&spec, "runtimeRef");
-    const struct json_at trainer = json_member(&spec, "trainer");
-    struct runtime_parts rt;
+    const struct json_at *spec = &c->from;
+    const struct json_at ref = json_member(spec, "runtimeRef");
+    const struct json_at trainer = json_member(spec, "trainer");
+    const cJSON *deadline = json_child(spec->node, "activeDeadlineSeconds");
+    struct runtime rt;
 
-    losses_members(c->losses, &spec, FIELDS);
-    convert_labels(&spec, c->metadata); /* Trainer before 2.2: of the JobSet, which is the job here */
-    const cJSON *runtime = convert_find_runtime(c, &ref, err);
-    if (!runtime || runtime_read(c, runtime, &rt, err) < 0)
+    losses_members(c->losses, spec,
+                   "runtimeRef trainer runtimePatches podTemplateOverrides suspend managedBy "
+                   "activeDeadlineSeconds labels annotations",
+                   LOST);
+    convert_labels(spec, c->metadata); /* Trainer before 2.2: of the JobSet, which is the job here */
+    if (runtime_read(c, &ref, &rt, err) < 0)
         return -1;
     cJSON *replica = add_replica(c, &rt);
-    cJSON *template = cJSON_GetObjectItemCaseSensitive(replica, "template");
-    runtime_claims(c, &rt, cJSON_GetObjectItemCaseSensitive(template, "spec"));
+    cJSON *template = json_child(replica, "template");
+    runtime_claims(c, &rt, json_child(template, "spec"));
     runtime_end(c, &rt);
-    cJSON *container = node_container(cJSON_GetObjectItemCaseSensitive(template, "spec"));
+    cJSON *container = node_container(json_child(template, "spec"));
     if (!container)
         return json_err(&ref, err, "expected a runtime whose step \"trainer\" has a container named node");
-    if (convert_policies(c, &spec, err) < 0 || apply_trainer(c, &trainer, container, err) < 0 ||
+    if (deadline)
+        convert_copy(convert_object(c->spec, "runPolicy"), "activeDeadlineSeconds", deadline);
+    if (convert_control(c, spec, "trainer.kubeflow.org/trainjob-controller", err) < 0 ||
+        apply_trainer(c, &trainer, container, err) < 0 ||
         convert_numbers(c, &trainer, &rt, replica, container, err) < 0 ||
-        convert_patches(c, &spec, &rt, template, err) < 0)
+        convert_patches(c, spec, &rt, template, err) < 0)
         return -1;
     /* A patch may have replaced the list by something else. */
-    container = node_container(cJSON_GetObjectItemCaseSensitive(template, "spec"));
+    container = node_container(json_child(template, "spec"));
     if (!container)
-        return json_err(&spec, err, "expected patches that leave the container named node");
-    return put_first(&ref, cJSON_GetObjectItemCaseSensitive(template, "spec"), container, err);
+        return json_err(spec, err, "expected patches that leave the container named node");
+    return put_first(&ref, json_child(template, "spec"), container, err);
 }

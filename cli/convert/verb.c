@@ -1,6 +1,5 @@
 /* verb.c - kubectl ptj convert: read manifests of Kubeflow, print ours, list what is lost. */
 #include "cli/convert/convert.h"
-#include "cli/files.h"
 #include "cli/jobfile.h"
 #include "cli/session.h"
 
@@ -95,7 +94,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
 
     (void)s;
     for (int i = 0; i < a->n_operands; i++)
-        if (files_objects(a->operands[i], entries, err) < 0)
+        if (jobfile_read(a->operands[i], entries, err) < 0)
             return -1;
     if (convert_all(entries, &r, err) < 0)
         return -1;

@@ -7,8 +7,8 @@
  * the reader of our output held it up; it leaves out what comes later, and reports that.
  *
  * Ownership: borrows session and merge; feeds_close cancels what is under way.
- * Errors:    only a missing permission is fatal; after all others a feed tries again, with backoff. feeds prints to stderr the name
- *            of a pod without a stream.
+ * Errors:    only a missing permission is fatal; after all others a feed tries again, with backoff. feeds prints them to stderr, and
+ *            the name of a pod without a stream.
  */
 #ifndef TK_CLI_LOGS_FEEDS_H
 #define TK_CLI_LOGS_FEEDS_H
@@ -33,9 +33,9 @@ struct feed {
     bool once;   /* not to be followed */
     bool ended;  /* the container has ended */
     bool gone;   /* the pod does not exist any more */
-    bool listed; /* of feeds.c */
 
-    /* Internal to feed.c. */
+    /* Internal. */
+    bool listed;
     struct kube_transfer *transfer;
     bool final, live, held, has_read, got_bytes;
     int failures, quiet;
@@ -52,7 +52,6 @@ struct feeds {
     int64_t blocked_ms;    /* for so long, in all, the process waited for the reader of its output */
     void *ctx;
     void (*moved)(void *ctx, struct feed *f); /* bytes came, or it is done */
-    void (*trouble)(void *ctx, struct feed *f, const struct err *err);
     void (*fatal)(void *ctx, const struct err *err);
 
     struct feed of[MERGE_STREAMS]; /* by the number of the stream */
@@ -79,13 +78,5 @@ void feeds_read_out(struct feeds *f);
 
 /* No more lines of them. */
 void feeds_close(struct feeds *f);
-
-/* ---- of one feed, by feed.c for feeds.c */
-
-void feed_begin(struct feed *f);  /* all, names, stream and once are set */
-void feed_update(struct feed *f); /* after a change of ended, gone or once */
-void feed_release(struct feed *f);
-void feed_read_out(struct feed *f);
-void feed_close(struct feed *f);
 
 #endif

@@ -59,11 +59,6 @@ static void notes_wait_for_job(struct notes *n, const struct jobstatus *st)
                   invalid->state == COND_TRUE ? invalid->message : running->message);
 }
 
-static void notes_forget(struct notes *n)
-{
-    n->printed[0] = '\0';
-}
-
 /* ---- the streams */
 
 enum {
@@ -75,7 +70,6 @@ struct follow {
     struct session *session;
     const struct follow_options *options;
     struct trainjob *job;
-    char *name; /* outlives each decoded job */
     struct jobfeed *watch;
     struct feeds feeds;
     struct kube_loop_task printing;
@@ -113,12 +107,6 @@ static void on_moved(void *ctx, struct feed *feed)
     print_soon(f);
 }
 
-static void on_trouble(void *ctx, struct feed *feed, const struct err *err)
-{
-    (void)ctx;
-    say("kubectl ptj logs", "pod %s: %s%s", feed->pod, err->msg, feed->failed ? "" : "; trying again");
-}
-
 static void on_fatal(void *ctx, const struct err *err)
 {
     end_with(ctx, err);
@@ -129,13 +117,12 @@ static bool print_lines(struct follow *f, int64_t now_ms)
 {
     cleanup_buf struct buf out = BUF_INIT(2 * OUT_BYTES);
     struct merge_line line;
-    struct err impossible;
 
     while (merge_next(f->feeds.merge, now_ms, &line)) {
         if (!view_wants(f->options->view.grep, line.text))
             continue;
         buf_clear(&out);
-        (void)view_line(&out, &f->options->view, f->feeds.of[line.stream].label, &line, &impossible);
+        view_line(&out, &f->options->view, f->feeds.of[line.stream].label, &line);
         /* Of a line-buffered stream fwrite may count what it failed to write. */
         if (fwrite(out.data, 1, out.len, stdout) != out.len || ferror(stdout))
             return false;
@@ -225,10 +212,9 @@ static int choose_container(const cJSON *object, const char *name, struct pod *p
         const cJSON *state = json_child(json_item_with(statuses, "name", name), "state");
         if (json_item_with(list, "name", name)) {
             pod->training.name = name;
-            pod->training.state =
-                cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(state, "terminated")) ? CONTAINER_TERMINATED
-                : cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(state, "running"))  ? CONTAINER_RUNNING
-                                                                                      : CONTAINER_WAITING;
+            pod->training.state = cJSON_IsObject(json_child(state, "terminated")) ? CONTAINER_TERMINATED
+                                  : cJSON_IsObject(json_child(state, "running"))  ? CONTAINER_RUNNING
+                                                                                  : CONTAINER_WAITING;
             return 0;
         }
         cJSON_ArrayForEach(c, list)
@@ -350,7 +336,7 @@ static void see_attempt(struct follow *f)
     if (st->attempt <= f->attempt)
         return;
     f->attempt = st->attempt;
-    notes_forget(&f->notes);
+    f->notes.printed[0] = '\0';
     f->has_pods = false;
     if (waits(f))
         say("kubectl ptj logs", "attempt %d of %s begins%s%s", st->attempt, f->job->name,
@@ -416,10 +402,9 @@ static void on_list_end(void *ctx)
     print_soon(f);
 }
 
-static void on_state(void *ctx)
+static void on_state(void *ctx, const struct jobfeed_trouble *t)
 {
     struct follow *f = ctx;
-    const struct jobfeed_trouble *t = jobfeed_trouble(f->watch);
 
     if (t->since_ms && !f->is_lost)
         say("kubectl ptj logs", "%s; trying again", t->why[0] ? t->why : "the API server does not answer");
@@ -458,7 +443,6 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
                                    .since_s = o->since_s,
                                    .ctx = f,
                                    .moved = on_moved,
-                                   .trouble = on_trouble,
                                    .fatal = on_fatal}};
     f->attempt = job->status.attempt;
     f->finished = jobstatus_finished(&job->status);
@@ -466,10 +450,9 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     f->printing = (struct kube_loop_task){.run = print, .ctx = f};
     f->print_again = (struct kube_loop_timer){.fire = print, .ctx = f};
     f->lingering = (struct kube_loop_timer){.fire = linger_no_more, .ctx = f};
-    f->name = memory_strdup(job->name);
     f->watch = jobfeed_new(&(struct jobfeed_options){.session = s,
                                                      .ns = s->ns,
-                                                     .name = f->name,
+                                                     .name = job->name,
                                                      .jobs = {.list_begin = on_list_begin,
                                                               .list_end = on_list_end,
                                                               .object = on_job,
@@ -488,7 +471,6 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     kube_loop_task_cancel(s->loop, &f->printing);
     merge_free(f->feeds.merge);
     trainjob_free(f->job);
-    free(f->name);
     free(f);
     return status;
 }

@@ -21,26 +21,30 @@
 
 /* ---- one paragraph for each failure of status.failures */
 
-static int put(struct buf *out, const char *before, const char *text, struct err *err)
+static void put(struct buf *out, const char *before, const char *text)
 {
     if (!text || !text[0])
-        return 0;
-    return buf_puts(out, before, err) < 0 ? -1 : shown_line(out, sv_from(text), err);
+        return;
+    buf_puts(out, before, NULL);
+    shown_line(out, sv_from(text));
 }
 
-static int put_head(const struct failure *f, struct buf *out, struct err *err)
+static void put_head(const struct failure *f, struct buf *out)
 {
     char when[CLOCK_RFC3339_BYTES];
 
     clock_rfc3339(f->time_ms, false, when);
-    if (buf_printf(out, err, "attempt %d, %s", f->attempt, when) < 0 || put(out, ", pod ", f->pod, err) < 0 ||
-        put(out, " on node ", f->node, err) < 0 ||
-        (f->rank >= 0 && buf_printf(out, err, ", rank %d", f->rank) < 0) ||
-        (f->exit_code >= 0 && buf_printf(out, err, ", exit code %d", f->exit_code) < 0) ||
-        (f->signal && buf_printf(out, err, " (signal %d)", f->signal) < 0) ||
-        put(out, ": ", f->reason, err) < 0)
-        return -1;
-    return buf_puts(out, "\n", err);
+    buf_printf(out, NULL, "attempt %d, %s", f->attempt, when);
+    put(out, ", pod ", f->pod);
+    put(out, " on node ", f->node);
+    if (f->rank >= 0)
+        buf_printf(out, NULL, ", rank %d", f->rank);
+    if (f->exit_code >= 0)
+        buf_printf(out, NULL, ", exit code %d", f->exit_code);
+    if (f->signal)
+        buf_printf(out, NULL, " (signal %d)", f->signal);
+    put(out, ": ", f->reason);
+    buf_puts(out, "\n", NULL);
 }
 
 /* lastFailure is the newest of the failures, with more of its message. */
@@ -54,31 +58,30 @@ static const char *message_of(const struct jobstatus *st, const struct failure *
 }
 
 /* `grep`: only the lines that fit this pattern, and the failures that have such lines; NULL: all. */
-static int earlier_print(const struct jobstatus *st, const regex_t *grep, struct buf *out, struct err *err)
+static void earlier_print(const struct jobstatus *st, const regex_t *grep, struct buf *out)
 {
     for (int i = 0; i < st->n_failures; i++) {
         const char *message = message_of(st, &st->failures[i]);
         struct sv rest = sv_from(message ? message : ""), line;
         bool has_head = !grep;
-        if (has_head && put_head(&st->failures[i], out, err) < 0)
-            return -1;
+        if (has_head)
+            put_head(&st->failures[i], out);
         while (rest.len && sv_next(&rest, '\n', &line)) {
             if (!view_wants(grep, line))
                 continue;
-            if ((!has_head && put_head(&st->failures[i], out, err) < 0) || buf_puts(out, "  ", err) < 0 ||
-                shown_line(out, line, err) < 0 || buf_puts(out, "\n", err) < 0)
-                return -1;
+            if (!has_head)
+                put_head(&st->failures[i], out);
+            buf_puts(out, "  ", NULL);
+            shown_line(out, line);
+            buf_puts(out, "\n", NULL);
             has_head = true;
         }
     }
-    return 0;
 }
 
 /* ---- the verb */
 
 enum { TAIL_MAX = 1000000000, EARLIER_BYTES = 1 << 20 };
-
-enum { CONTAINER_NAME_MAX = 63 };
 
 static struct follow_options defaults(void)
 {
@@ -103,13 +106,14 @@ static int read_pattern(const struct args *a, regex_t *ret, struct follow_option
     return 0;
 }
 
-static int read_options(const struct args *a, struct follow_options *o, struct err *err)
+/* *grep is the caller's to free on success. */
+static int read_options(const struct args *a, struct follow_options *o, regex_t *grep, struct err *err)
 {
     *o = defaults();
     o->follow = !args_has(a, "no-follow");
     o->view.times = args_has(a, "timestamps");
     o->container = args_text(a, "container", NULL);
-    if (o->container && !decode_is_dns_label(o->container, CONTAINER_NAME_MAX, false))
+    if (o->container && !decode_is_dns_label(o->container, DECODE_LABEL_BYTES, false))
         return usage_wrong(err, "--container: expected the name of a container, got \"%.60s\"", o->container);
     if (o->container && args_has(a, "previous"))
         return usage_wrong(err, "--container and --previous exclude each other: the status keeps what the "
@@ -122,14 +126,15 @@ static int read_options(const struct args *a, struct follow_options *o, struct e
     if (args_has(a, "since") && span_parse("since", args_text(a, "since", ""), &o->since_s, err) < 0)
         return -1;
     o->tail = args_i64(a, "tail", o->tail);
-    return 0;
+    return read_pattern(a, grep, o, err);
 }
 
 static int print_earlier(const struct trainjob *job, const regex_t *grep, struct err *err)
 {
     cleanup_buf struct buf out = BUF_INIT(EARLIER_BYTES);
 
-    if (earlier_print(&job->status, grep, &out, err) < 0)
+    earlier_print(&job->status, grep, &out);
+    if (buf_check(&out, err) < 0)
         return -1;
     if (!job->status.n_failures)
         say("kubectl ptj logs", "no attempt of %s has failed", job->name);
@@ -174,7 +179,7 @@ static int check_logs(const struct args *a, struct err *err)
     struct follow_options o;
     regex_t grep = {0};
 
-    if (read_options(a, &o, err) < 0 || read_pattern(a, &grep, &o, err) < 0)
+    if (read_options(a, &o, &grep, err) < 0)
         return -1;
     regfree(&grep);
     return 0;
@@ -185,7 +190,7 @@ static int run_logs(struct session *s, const struct args *a, struct err *err)
     struct follow_options o;
     regex_t grep = {0};
 
-    if (read_options(a, &o, err) < 0 || read_pattern(a, &grep, &o, err) < 0)
+    if (read_options(a, &o, &grep, err) < 0)
         return -1;
     const int status = print_logs(s, a->operands[0], args_has(a, "previous"), &o, err);
     regfree(&grep);

@@ -131,11 +131,10 @@ static void put(struct stream *s, int64_t ns, size_t time_len, struct sv whole, 
 {
     const size_t cut = s->part_cut ? sizeof(CUT) - 1 : 0;
     const struct head h = {ns, mono_ms, (uint32_t)time_len, (uint32_t)(whole.len + cut)};
-    struct err impossible;
 
-    (void)buf_append(&s->queue, &h, sizeof(h), &impossible);
-    (void)buf_append(&s->queue, whole.p, whole.len, &impossible);
-    (void)buf_append(&s->queue, CUT, cut, &impossible);
+    buf_append(&s->queue, &h, sizeof(h), NULL);
+    buf_append(&s->queue, whole.p, whole.len, NULL);
+    buf_append(&s->queue, CUT, cut, NULL);
     look_at_first(s);
 }
 
@@ -181,10 +180,9 @@ void merge_begin(struct merge *m, int stream, bool live, int64_t mono_ms)
 static void keep_part(struct stream *s, struct sv bytes)
 {
     const size_t room = MERGE_LINE_BYTES - s->part.len;
-    struct err impossible;
 
     s->part_cut |= bytes.len > room;
-    (void)buf_append(&s->part, bytes.p, bytes.len < room ? bytes.len : room, &impossible);
+    buf_append(&s->part, bytes.p, bytes.len < room ? bytes.len : room, NULL);
 }
 
 void merge_feed(struct merge *m, int stream, struct sv bytes, int64_t mono_ms)
@@ -271,10 +269,9 @@ bool merge_next(struct merge *m, int64_t mono_ms, struct merge_line *ret)
     struct stream *s = &m->streams[i];
     const struct head h = s->first;
     const size_t skip = h.time_len + (h.time_len && h.len > h.time_len); /* the space behind it */
-    struct err impossible;
     m->taken.max = QUEUE_MAX;
     buf_clear(&m->taken);
-    (void)buf_append(&m->taken, s->queue.data + s->taken + sizeof(h), h.len, &impossible);
+    buf_append(&m->taken, s->queue.data + s->taken + sizeof(h), h.len, NULL);
     s->taken += sizeof(h) + h.len;
     look_at_first(s);
     *ret = (struct merge_line){

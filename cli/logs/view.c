@@ -13,19 +13,18 @@ bool view_wants(const regex_t *grep, struct sv line)
     return !grep || regexec(grep, line.p, 1, &within, REG_STARTEND) == 0;
 }
 
-int view_line(struct buf *out, const struct view *v, const char *label, const struct merge_line *line,
-              struct err *err)
+void view_line(struct buf *out, const struct view *v, const char *label, const struct merge_line *line)
 {
-    const char *colour = COLOURS[(size_t)line->stream % (sizeof(COLOURS) / sizeof(COLOURS[0]))];
-
-    if (v->colours ? buf_printf(out, err, "\x1b[%sm[%s]\x1b[0m ", colour, label) < 0
-                   : buf_printf(out, err, "[%s] ", label) < 0)
-        return -1;
-    if (v->times && line->time.len &&
-        (buf_append(out, line->time.p, line->time.len, err) < 0 || buf_puts(out, " ", err) < 0))
-        return -1;
-    if (v->safe ? shown_line(out, line->text, err) < 0
-                : buf_append(out, line->text.p, line->text.len, err) < 0)
-        return -1;
-    return buf_puts(out, "\n", err);
+    if (v->colours)
+        buf_printf(out, NULL, "\x1b[%sm[%s]\x1b[0m ", COLOURS[(size_t)line->stream % ARRAY_LEN(COLOURS)],
+                   label);
+    else
+        buf_printf(out, NULL, "[%s] ", label);
+    if (v->times && line->time.len)
+        buf_printf(out, NULL, "%.*s ", (int)line->time.len, line->time.p);
+    if (v->safe)
+        shown_line(out, line->text);
+    else
+        buf_append(out, line->text.p, line->text.len, NULL);
+    buf_puts(out, "\n", NULL);
 }

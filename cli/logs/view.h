@@ -1,6 +1,6 @@
 /* view.h - one line of `kubectl ptj logs`: "[node-0] text". Pure.
  *
- * Errors:    those of buf.h.
+ * Errors:    a line that is longer than the buffer's limit makes it `full` (buf.h).
  */
 #ifndef TK_CLI_LOGS_VIEW_H
 #define TK_CLI_LOGS_VIEW_H
@@ -20,7 +20,6 @@ struct view {
 bool view_wants(const regex_t *grep, struct sv line);
 
 /* `label` names the pod; its colour is that of the line's stream. The line ends with a line feed. */
-int view_line(struct buf *out, const struct view *v, const char *label, const struct merge_line *line,
-              struct err *err);
+void view_line(struct buf *out, const struct view *v, const char *label, const struct merge_line *line);
 
 #endif

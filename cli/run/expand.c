@@ -6,8 +6,12 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *too_long(struct err *err)
+/* The end of the text, and the whole of it. */
+static const char *ended(struct arena *a, struct buf *out, const char *end, struct err *err)
 {
+    buf_puts(out, end, NULL);
+    if (!out->full)
+        return arena_strdup(a, buf_str(out));
     err_set(err, ERR_INVALID, "a word of the command or of the environment is longer than %d bytes",
             EXPAND_BYTES_MAX);
     return NULL;
@@ -29,13 +33,13 @@ const char *expand(struct arena *a, const char *text, const struct expand_scope 
             next = p + 2;
         }
         if (value) {
-            if (buf_append(&out, from, (size_t)(p - from), err) < 0 || buf_puts(&out, value, err) < 0)
-                return too_long(err);
+            buf_append(&out, from, (size_t)(p - from), NULL);
+            buf_puts(&out, value, NULL);
             from = next;
         }
         p = next;
     }
-    return buf_puts(&out, from, err) < 0 ? too_long(err) : arena_strdup(a, buf_str(&out));
+    return ended(a, &out, from, err);
 }
 
 const char *expand_replace(struct arena *a, const char *text, const char *what, const char *by,
@@ -44,10 +48,11 @@ const char *expand_replace(struct arena *a, const char *text, const char *what, 
     cleanup_buf struct buf out = BUF_INIT(EXPAND_BYTES_MAX);
     const char *at;
 
-    for (; (at = strstr(text, what)); text = at + strlen(what))
-        if (buf_append(&out, text, (size_t)(at - text), err) < 0 || buf_puts(&out, by, err) < 0)
-            return too_long(err);
-    return buf_puts(&out, text, err) < 0 ? too_long(err) : arena_strdup(a, buf_str(&out));
+    for (; (at = strstr(text, what)); text = at + strlen(what)) {
+        buf_append(&out, text, (size_t)(at - text), NULL);
+        buf_puts(&out, by, NULL);
+    }
+    return ended(a, &out, text, err);
 }
 
 static bool is_of_name(char c)
@@ -79,11 +84,13 @@ const char *expand_paths(struct arena *a, const char *text, const struct expand_
 
     for (const char *p = strchr(text, '/'); p; p = strchr(p, '/')) {
         const struct expand_path *path = path_at(text, p, paths, n);
-        if (path &&
-            (buf_append(&out, from, (size_t)(p - from), err) < 0 || buf_puts(&out, path->to, err) < 0))
-            return too_long(err);
-        p += path ? strlen(path->from) : 1;
-        from = path ? p : from;
+        if (!path) {
+            p++;
+            continue;
+        }
+        buf_append(&out, from, (size_t)(p - from), NULL);
+        buf_puts(&out, path->to, NULL);
+        from = p += strlen(path->from);
     }
-    return buf_puts(&out, from, err) < 0 ? too_long(err) : arena_strdup(a, buf_str(&out));
+    return ended(a, &out, from, err);
 }

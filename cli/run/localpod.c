@@ -218,19 +218,21 @@ int localpod_order(const struct trainjob *job, const char *type, int64_t index, 
 
 /* ---- as text */
 
-int localpod_print(const struct localpod *pod, struct buf *out, struct err *err)
+void localpod_print(const struct localpod *pod, struct buf *out)
 {
-    if (buf_puts(out, "env", err) < 0)
-        return -1;
+    cleanup_arena struct arena a = {0};
+
+    buf_puts(out, "env", NULL);
     for (int i = 0; i < pod->n_env; i++) {
-        cleanup_buf struct buf word = BUF_INIT(out->max);
-        if (pod->env[i].value &&
-            (buf_printf(&word, err, "%s=%s", pod->env[i].name, pod->env[i].value) < 0 ||
-             buf_puts(out, " \\\n  ", err) < 0 || shown_word(out, buf_str(&word), err) < 0))
-            return -1;
+        const struct localpod_variable *v = &pod->env[i];
+        if (!v->value)
+            continue;
+        buf_puts(out, " \\\n  ", NULL);
+        shown_word(out, arena_printf(&a, "%s=%s", v->name, v->value));
     }
-    for (int i = 0; pod->argv[i]; i++)
-        if (buf_puts(out, i ? " " : " \\\n  ", err) < 0 || shown_word(out, pod->argv[i], err) < 0)
-            return -1;
-    return buf_puts(out, "\n", err);
+    for (int i = 0; pod->argv[i]; i++) {
+        buf_puts(out, i ? " " : " \\\n  ", NULL);
+        shown_word(out, pod->argv[i]);
+    }
+    buf_puts(out, "\n", NULL);
 }

@@ -41,7 +41,7 @@ int localpod_make(const struct trainjob *job, int order, const struct expand_sco
 /* The number of the pod with this type (NULL: the only one) and index; -1 with *err. */
 int localpod_order(const struct trainjob *job, const char *type, int64_t index, struct err *err) MUST_CHECK;
 
-/* Append the pod as a command for a shell. */
-int localpod_print(const struct localpod *pod, struct buf *out, struct err *err) MUST_CHECK;
+/* Append the pod as a command for a shell; it may make the buffer `full` (buf.h). */
+void localpod_print(const struct localpod *pod, struct buf *out);
 
 #endif

@@ -124,7 +124,7 @@ static int check_value(const char *place, const char *list, const cJSON *value, 
     if (!cJSON_IsString(value))
         return err_set(err, ERR_INVALID, "%.160s: %s: the key \"%.80s\": expected a string as its value",
                        place, list, key);
-    if (cJSON_GetObjectItemCaseSensitive(data, key))
+    if (json_child(data, key))
         return err_set(err, ERR_INVALID, "%.160s: %s: the key \"%.80s\" is in data, too", place, list, key);
     return 0;
 }
@@ -135,9 +135,9 @@ static int check_map(const cJSON *entry, struct err *err)
     const cJSON *map = jobfile_object(entry), *value;
 
     for (size_t i = 0; i < ARRAY_LEN(LISTS); i++) {
-        const cJSON *list = cJSON_GetObjectItemCaseSensitive(map, LISTS[i]);
-        const cJSON *data = i ? cJSON_GetObjectItemCaseSensitive(map, LISTS[0]) : NULL;
-        if (list && !cJSON_IsNull(list) && !cJSON_IsObject(list))
+        const cJSON *list = json_child(map, LISTS[i]);
+        const cJSON *data = i ? json_child(map, LISTS[0]) : NULL;
+        if (list && !cJSON_IsObject(list))
             return err_set(err, ERR_INVALID, "%.160s: %s: expected an object of keys and strings",
                            jobfile_place(entry), LISTS[i]);
         cJSON_ArrayForEach(value, list)
@@ -151,7 +151,7 @@ static int check_map(const cJSON *entry, struct err *err)
 
 static bool is_optional(const struct mounting *g)
 {
-    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(g->source, "optional"));
+    return cJSON_IsTrue(json_child(g->source, "optional"));
 }
 
 static int write_bytes(const char *at, const struct buf *bytes, int mode, struct err *err)
@@ -200,7 +200,7 @@ static int write_items(const struct mounting *g, const char *folder, const cJSON
 {
     const cJSON *item;
 
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(g->source, "items"))
+    cJSON_ArrayForEach(item, json_child(g->source, "items"))
     {
         const char *key = json_str(item, "key"), *path = json_str(item, "path");
         if (!key || !path)
@@ -217,10 +217,10 @@ static int write_map(const struct mounting *g, const char *folder, struct err *e
     const cJSON *map = jobfile_object(find_map(g, name ? name : "")), *value;
     const int mode = (int)json_i64(g->source, "defaultMode", FILE_MODE);
 
-    if (cJSON_GetObjectItemCaseSensitive(g->source, "items"))
+    if (cJSON_GetArraySize(json_child(g->source, "items")))
         return write_items(g, folder, map, mode, err);
     for (size_t i = 0; i < ARRAY_LEN(LISTS); i++)
-        cJSON_ArrayForEach(value, cJSON_GetObjectItemCaseSensitive(map, LISTS[i]))
+        cJSON_ArrayForEach(value, json_child(map, LISTS[i]))
         {
             if (write_key(g, folder, map, value->string, value->string, mode, err) < 0)
                 return -1;

@@ -1,5 +1,4 @@
 /* verb.c - kubectl ptj run: run a job's manifest on this machine, without a cluster. */
-#include "cli/files.h"
 #include "cli/jobfile.h"
 #include "cli/run/localpod.h"
 #include "cli/run/mounts.h"
@@ -154,7 +153,7 @@ static int processes_run(const struct localpod *pods, int n, struct err *err)
     int failed = 0;
 
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof(SIGNALS) / sizeof(SIGNALS[0]); i++)
+    for (size_t i = 0; i < ARRAY_LEN(SIGNALS); i++)
         sigaddset(&set, SIGNALS[i]);
     sigprocmask(SIG_BLOCK, &set, &old);
     for (int i = 0; i < n && !failed; i++)
@@ -175,6 +174,8 @@ static const char *of_shell(void *ctx, const char *name)
     (void)ctx;
     return getenv(name);
 }
+
+static const struct expand_scope SHELL = {of_shell, NULL};
 
 /* The one job among the objects of the file, or the one of this name. */
 static struct trainjob *read_job(const struct args *a, const cJSON *entries, struct err *err)
@@ -226,9 +227,12 @@ static int print_text(const struct buf *text, bool on_terminal, bool *cut, struc
     cleanup_buf struct buf shown = BUF_INIT(TEXT_MAX);
     struct sv rest = {text->data, text->len}, line;
 
-    while (on_terminal && rest.len && sv_next(&rest, '\n', &line))
-        if (shown_line(&shown, line, err) < 0 || buf_puts(&shown, "\n", err) < 0)
-            return -1;
+    while (on_terminal && rest.len && sv_next(&rest, '\n', &line)) {
+        shown_line(&shown, line);
+        buf_puts(&shown, "\n", NULL);
+    }
+    if (buf_check(&shown, err) < 0)
+        return -1;
     const struct buf *out = on_terminal ? &shown : text;
     *cut |= out->len != text->len || memcmp(out->data, text->data, out->len) != 0;
     fwrite(out->data, 1, out->len, stdout);
@@ -244,15 +248,15 @@ static int print_all(struct mounts *m, int first, int n, struct err *err)
     for (int i = 0; i < n; i++) {
         cleanup_buf struct buf text = BUF_INIT(TEXT_MAX);
         cleanup_arena struct arena arena = {0};
-        const struct expand_scope shell = {of_shell, NULL};
         struct localpod pod;
-        if (localpod_make(m->job, first + i, &shell, &arena, &pod, err) < 0 ||
+        if (localpod_make(m->job, first + i, &SHELL, &arena, &pod, err) < 0 ||
             mounts_apply(m, &pod, &arena, err) < 0)
             return -1;
         if (i == 0)
             report_differences(&pod);
-        if (buf_printf(&text, err, "# pod %s\n", pod.name) < 0 || localpod_print(&pod, &text, err) < 0 ||
-            print_text(&text, on_terminal, &cut, err) < 0)
+        buf_printf(&text, NULL, "# pod %s\n", pod.name);
+        localpod_print(&pod, &text);
+        if (buf_check(&text, err) < 0 || print_text(&text, on_terminal, &cut, err) < 0)
             return -1;
     }
     if (cut)
@@ -264,11 +268,10 @@ static int print_all(struct mounts *m, int first, int n, struct err *err)
 static int start_all(struct mounts *m, int first, int n, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
-    const struct expand_scope shell = {of_shell, NULL};
     struct localpod *pods = arena_array(&arena, (size_t)n, struct localpod);
 
     for (int i = 0; i < n; i++)
-        if (localpod_make(m->job, first + i, &shell, &arena, &pods[i], err) < 0 ||
+        if (localpod_make(m->job, first + i, &SHELL, &arena, &pods[i], err) < 0 ||
             mounts_apply(m, &pods[i], &arena, err) < 0)
             return -1;
     report_differences(&pods[0]);
@@ -308,7 +311,7 @@ static int run(struct session *s, const struct args *a, struct err *err)
     (void)s;
     cleanup_json cJSON *entries = cJSON_CreateArray();
 
-    if (files_objects(a->operands[0], entries, err) < 0)
+    if (jobfile_read(a->operands[0], entries, err) < 0)
         return -1;
     cleanup_trainjob struct trainjob *job = read_job(a, entries, err);
     struct mounts m = {.args = a, .entries = entries, .job = job, .dry_run = args_has(a, "dry-run")};

@@ -128,15 +128,10 @@ static int wanted(const struct dirent *e)
     return 1;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static int add_folder(struct reading *r, const char *at, const char *path, int depth, struct err *err)
 {
     struct dirent **entries = NULL;
-    const int n = scandir(at, &entries, wanted, by_name);
+    const int n = scandir(at, &entries, wanted, alphasort);
     int failed = 0;
 
     if (n < 0)

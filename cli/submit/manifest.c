@@ -58,8 +58,7 @@ cJSON *manifest_code(const struct submission *s, const char *owner_uid)
     code_name(s, name);
     add_names(o, "v1", "ConfigMap", name, s->ns);
     if (owner_uid) {
-        cJSON *meta = cJSON_GetObjectItemCaseSensitive(o, "metadata");
-        cJSON *ref = add_item(cJSON_AddArrayToObject(meta, "ownerReferences"));
+        cJSON *ref = add_item(cJSON_AddArrayToObject(json_child(o, "metadata"), "ownerReferences"));
         add_text(ref, "apiVersion", TRAINJOB_API_VERSION);
         add_text(ref, "kind", TRAINJOB_KIND);
         add_text(ref, "name", s->name);
@@ -69,10 +68,22 @@ cJSON *manifest_code(const struct submission *s, const char *owner_uid)
     for (int i = 0; i < s->code->n; i++) {
         const struct code_file *f = &s->code->files[i];
         const char *list = f->binary ? "binaryData" : "data";
-        cJSON *data = cJSON_GetObjectItemCaseSensitive(o, list);
+        cJSON *data = json_child(o, list);
         add_text(data ? data : cJSON_AddObjectToObject(o, list), key_of(f, i, key), f->content);
     }
     return o;
+}
+
+/* A volume and its mount. Returns the source of the volume, to be filled in. */
+static cJSON *add_volume(cJSON *volumes, cJSON *mounts, const char *name, const char *path,
+                         const char *source)
+{
+    cJSON *mount = add_item(mounts), *volume = add_item(volumes);
+
+    add_text(mount, "name", name);
+    add_text(mount, "mountPath", path);
+    add_text(volume, "name", name);
+    return cJSON_AddObjectToObject(volume, source);
 }
 
 static void add_volumes(const struct submission *s, cJSON *pod, cJSON *container)
@@ -81,13 +92,8 @@ static void add_volumes(const struct submission *s, cJSON *pod, cJSON *container
     cJSON *mounts = cJSON_AddArrayToObject(container, "volumeMounts");
     char name[128], key[32];
 
-    cJSON *m = add_item(mounts);
-    add_text(m, "name", "code");
-    add_text(m, "mountPath", MANIFEST_CODE_FOLDER);
-    cJSON_AddBoolToObject(m, "readOnly", true);
-    cJSON *v = add_item(volumes);
-    add_text(v, "name", "code");
-    cJSON *map = cJSON_AddObjectToObject(v, "configMap");
+    cJSON *map = add_volume(volumes, mounts, "code", MANIFEST_CODE_FOLDER, "configMap");
+    cJSON_AddBoolToObject(mounts->child, "readOnly", true);
     code_name(s, name);
     add_text(map, "name", name);
     cJSON_AddNumberToObject(map, "defaultMode", MODE);
@@ -99,19 +105,11 @@ static void add_volumes(const struct submission *s, cJSON *pod, cJSON *container
     }
     for (int i = 0; i < s->n_claims; i++) {
         snprintf(name, sizeof(name), "claim-%d", i);
-        m = add_item(mounts);
-        add_text(m, "name", name);
-        add_text(m, "mountPath", s->claims[i].value);
-        v = add_item(volumes);
-        add_text(v, "name", name);
-        add_text(cJSON_AddObjectToObject(v, "persistentVolumeClaim"), "claimName", s->claims[i].name);
+        add_text(add_volume(volumes, mounts, name, s->claims[i].value, "persistentVolumeClaim"), "claimName",
+                 s->claims[i].name);
     }
-    m = add_item(mounts); /* workers of a DataLoader fill the 64 MiB that a container has without it */
-    add_text(m, "name", "dshm");
-    add_text(m, "mountPath", MANIFEST_SHARED_MEMORY);
-    v = add_item(volumes);
-    add_text(v, "name", "dshm");
-    add_text(cJSON_AddObjectToObject(v, "emptyDir"), "medium", "Memory");
+    /* Workers of a DataLoader fill the 64 MiB that a container has without it. */
+    add_text(add_volume(volumes, mounts, "dshm", MANIFEST_SHARED_MEMORY, "emptyDir"), "medium", "Memory");
 }
 
 static void add_resources(const struct submission *s, cJSON *container)
@@ -237,32 +235,27 @@ cJSON *manifest_job(const struct submission *s)
 
 void manifest_name(const char *path, char ret[static MANIFEST_NAME_MAX + 1])
 {
-    size_t end = strlen(path);
-    size_t n = 0;
+    size_t end = strlen(path), n = 0;
 
     while (end > 1 && path[end - 1] == '/')
         end--;
     size_t begin = end;
     while (begin > 0 && path[begin - 1] != '/')
         begin--;
-    for (size_t i = end; i > begin + 1; i--) /* without its ending */
-        if (path[i - 1] == '.') {
-            end = i - 1;
-            break;
-        }
+    const char *dot = memrchr(path + begin, '.', end - begin);
+    if (dot && dot > path + begin) /* without its ending */
+        end = (size_t)(dot - path);
     for (size_t i = begin; i < end && n < MANIFEST_NAME_MAX; i++) {
         const unsigned char c = (unsigned char)path[i];
-        if (c < 0x80 && isalnum(c))
-            ret[n++] = (char)tolower(c);
-        else if (n && ret[n - 1] != '-')
-            ret[n++] = '-';
+        const bool is_part = c < 0x80 && isalnum(c);
+        if (is_part && !n && isdigit(c))
+            n = (size_t)snprintf(ret, MANIFEST_NAME_MAX, "job-");
+        if (is_part || (n && ret[n - 1] != '-'))
+            ret[n++] = is_part ? (char)tolower(c) : '-';
     }
     while (n && ret[n - 1] == '-')
         n--;
     ret[n] = '\0';
-    if (!n || !(ret[0] >= 'a' && ret[0] <= 'z')) {
-        char rest[MANIFEST_NAME_MAX + 1];
-        snprintf(rest, sizeof(rest), "%s", ret);
-        snprintf(ret, MANIFEST_NAME_MAX + 1, "job%s%s", rest[0] ? "-" : "", rest);
-    }
+    if (!n)
+        snprintf(ret, MANIFEST_NAME_MAX, "job");
 }

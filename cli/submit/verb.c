@@ -43,27 +43,25 @@ static size_t secret_length(const char *text)
     return text[len] && names_is_object((struct sv){text, len}) && names_is_key(text + len + 1) ? len : 0;
 }
 
-/* Without a value that may be a secret. *ret_more is what stands for it. */
-static const char *without_secret(const char *option, const char *text, struct arena *arena,
-                                  const char **ret_more)
+/* An option's value for a message, without what may be a secret. */
+static const char *without_secret(const char *option, const char *text, struct arena *arena)
 {
     const bool has_secret = strcmp(option, "env") == 0 || strcmp(option, "secret") == 0;
     const size_t len = has_secret ? strcspn(text, "=") : strlen(text);
 
-    *ret_more = text[len] ? "=..." : "";
-    return shown_name(arena, arena_strndup(arena, text, len));
+    return arena_printf(arena, "%.60s%s", shown_name(arena, arena_strndup(arena, text, len)),
+                        text[len] ? "=..." : "");
 }
 
 static int check_utf8(const struct args *a, struct arena *arena, struct err *err)
 {
-    const char *text, *more;
+    const char *text;
 
     for (const struct option_row *o = a->verb->options; o->name; o++)
         for (int i = 0; (text = args_each(a, o->name, i)); i++)
-            if (!text_is_utf8(sv_from(text))) {
-                text = without_secret(o->name, text, arena, &more);
-                return usage_wrong(err, "--%s: expected UTF-8, got \"%.60s%s\"", o->name, text, more);
-            }
+            if (!text_is_utf8(sv_from(text)))
+                return usage_wrong(err, "--%s: expected UTF-8, got \"%s\"", o->name,
+                                   without_secret(o->name, text, arena));
     for (int i = 1; i < a->n_operands; i++)
         if (!text_is_utf8(sv_from(a->operands[i])))
             return usage_wrong(err, "ARGS: expected UTF-8, got \"%.60s\"", shown_name(arena, a->operands[i]));
@@ -76,15 +74,14 @@ static int read_pairs(const struct args *a, const char *option, const char *form
 {
     const char separator = form[strcspn(form, "=:")];
     const bool secret = strcmp(option, "secret") == 0;
-    const char *text, *more;
+    const char *text;
 
     for (int i = 0; (text = args_each(a, option, i)); i++) {
         const char *at = strchr(text, separator), *key = NULL, *value = at ? at + 1 : NULL;
         const size_t len = secret && at ? secret_length(value) : 0;
-        if (!at || at == text || (separator == ':' && value[0] != '/') || (secret && !len)) {
-            text = without_secret(option, text, arena, &more);
-            return usage_wrong(err, "--%s: expected %s, got \"%.60s%s\"", option, form, text, more);
-        }
+        if (!at || at == text || (separator == ':' && value[0] != '/') || (secret && !len))
+            return usage_wrong(err, "--%s: expected %s, got \"%s\"", option, form,
+                               without_secret(option, text, arena));
         if (*ret_n == MANIFEST_LIST_MAX)
             return usage_wrong(err, "--%s: more than %d", option, MANIFEST_LIST_MAX);
         if (secret) {
@@ -135,27 +132,16 @@ static int read_selectors(const struct args *a, struct arena *arena, struct subm
     return 0;
 }
 
-/* The next name in a path; empty at its end. */
-static struct sv next_name(struct sv *path)
+/* An absolute path without "." and double slashes. */
+static const char *plain_path(const char *path, struct arena *arena)
 {
-    struct sv name = {NULL, 0};
+    struct sv rest = sv_from(path), name;
+    const char *ret = "";
 
-    while (sv_next(path, '/', &name) && (!name.len || sv_eq(name, ".")))
-        name.len = 0;
-    return name;
-}
-
-static bool is_same_path(const char *a, const char *b)
-{
-    struct sv rest_a = sv_from(a), rest_b = sv_from(b), x, y;
-
-    do {
-        x = next_name(&rest_a);
-        y = next_name(&rest_b);
-        if (x.len != y.len || (x.len && memcmp(x.p, y.p, x.len) != 0))
-            return false;
-    } while (x.len);
-    return true;
+    while (sv_next(&rest, '/', &name))
+        if (name.len && !sv_eq(name, "."))
+            ret = arena_printf(arena, "%s/%.*s", ret, (int)name.len, name.p);
+    return ret;
 }
 
 static int read_claims(const struct args *a, struct arena *arena, struct submission *s, struct err *err)
@@ -164,10 +150,10 @@ static int read_claims(const struct args *a, struct arena *arena, struct submiss
         return -1;
     for (int i = 0; i < s->n_claims; i++) {
         const struct manifest_pair *c = &s->claims[i];
-        bool taken =
-            is_same_path(c->value, MANIFEST_CODE_FOLDER) || is_same_path(c->value, MANIFEST_SHARED_MEMORY);
+        const char *path = plain_path(c->value, arena);
+        bool taken = !strcmp(path, MANIFEST_CODE_FOLDER) || !strcmp(path, MANIFEST_SHARED_MEMORY);
         for (int k = 0; k < i; k++)
-            taken |= is_same_path(c->value, s->claims[k].value);
+            taken |= !strcmp(path, plain_path(s->claims[k].value, arena));
         if (!names_is_object(sv_from(c->name)) || strchr(c->value, ':'))
             return usage_wrong(err, "--claim: expected " CLAIM_FORM ", got \"%.60s:%.60s\"", c->name,
                                c->value);
@@ -367,7 +353,7 @@ static int send(struct session *session, const struct submission *s, cJSON *job,
     cleanup_json cJSON *made = NULL;
     cleanup_buf struct buf what = BUF_INIT(OPTIONS_MAX);
 
-    cJSON_AddTrueToObject(cJSON_GetObjectItemCaseSensitive(job, "spec"), "suspend");
+    cJSON_AddTrueToObject(json_child(job, "spec"), "suspend");
     if (create(session, &SESSION_JOBS, job, &made, err) < 0)
         return not_created(session, s, err);
     const char *uid = json_meta(made, "uid");

@@ -1,18 +1,11 @@
 /* bars.c - draw progress bars and sparklines in text. */
 #include "cli/watch/bars.h"
 
+#include "common/text.h"
+
 #include <math.h>
-#include <string.h>
 
 enum { EIGHTHS = 8, LEVELS = 8 };
-
-static char *add(char *to, const char *text)
-{
-    const size_t len = strlen(text);
-
-    memcpy(to, text, len + 1);
-    return to + len;
-}
 
 const char *bars_progress(int64_t percent, int width, bool unicode, char buf[static BARS_BYTES])
 {
@@ -27,15 +20,12 @@ const char *bars_progress(int64_t percent, int width, bool unicode, char buf[sta
     const int w = width < 0 ? 0 : width > BARS_WIDTH_MAX ? BARS_WIDTH_MAX : width;
     const int64_t p = percent < 0 ? 0 : percent > 100 ? 100 : percent;
     const int64_t filled = p * w * EIGHTHS / 100;
-    char *at = buf;
 
-    *at = '\0';
+    buf[0] = '\0';
     for (int i = 0; i < w; i++) {
         const int64_t part = filled - (int64_t)i * EIGHTHS;
-        if (unicode)
-            at = add(at, part >= EIGHTHS ? "\xe2\x96\x88" : part <= 0 ? "\xc2\xb7" : PARTS[part]);
-        else
-            at = add(at, part >= EIGHTHS ? "#" : ".");
+        const char *full = unicode ? "\xe2\x96\x88" : "#", *empty = unicode ? "\xc2\xb7" : ".";
+        text_add(buf, BARS_BYTES, "%s", part >= EIGHTHS ? full : unicode && part > 0 ? PARTS[part] : empty);
     }
     return buf;
 }
@@ -49,9 +39,8 @@ const char *bars_spark(const double *values, int n, int width, bool unicode, cha
     const int w = width < 0 ? 0 : width > BARS_WIDTH_MAX ? BARS_WIDTH_MAX : width;
     const int first = n > w ? n - w : 0;
     double low = INFINITY, high = -INFINITY;
-    char *at = buf;
 
-    *at = '\0';
+    buf[0] = '\0';
     for (int i = first; i < n; i++)
         if (isfinite(values[i])) {
             low = fmin(low, values[i]);
@@ -62,7 +51,7 @@ const char *bars_spark(const double *values, int n, int width, bool unicode, cha
         const double range = high / 2 - low / 2;
         const double share = range > 0 ? (values[i] / 2 - low / 2) / range : 0.5;
         const int level = isfinite(values[i]) ? (int)(share * (LEVELS - 1) + 0.5) : -1;
-        at = add(at, level < 0 ? " " : unicode ? BLOCKS[level] : ASCII[level]);
+        text_add(buf, BARS_BYTES, "%s", level < 0 ? " " : unicode ? BLOCKS[level] : ASCII[level]);
     }
     return buf;
 }

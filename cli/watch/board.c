@@ -2,7 +2,6 @@
 #include "cli/watch/board.h"
 
 #include "cli/shown.h"
-#include "common/clock.h"
 #include "common/memory.h"
 #include "common/text.h"
 #include "operator/api/trainjob.h"
@@ -49,14 +48,6 @@ void board_remove(struct board *b, const char *ns, const char *name)
 {
     if (ns && name)
         kube_store_remove(b->jobs, ns, name);
-}
-
-static int64_t instant(const cJSON *node, const char *key)
-{
-    const char *s = json_str(node, key);
-    int64_t ms = 0;
-
-    return s && clock_parse_rfc3339(s, &ms) && ms > 0 ? ms : 0;
 }
 
 static void take_failure(struct board_job *j, const cJSON *status)
@@ -120,8 +111,8 @@ struct board_job *board_put(struct board *b, const cJSON *object)
     shown_text(j->reason, sizeof(j->reason), json_str(status, "reason"));
     const int64_t restarts = json_i64(status, "restarts", 0);
     j->restarts = restarts > 0 && restarts <= COUNT_MAX ? (int32_t)restarts : 0;
-    j->created_ms = instant(meta, "creationTimestamp");
-    j->completion_ms = instant(status, "completionTime");
+    j->created_ms = decode_instant(meta, "creationTimestamp");
+    j->completion_ms = decode_instant(status, "completionTime");
     take_failure(j, status);
     take_progress(j, status);
     return j;
@@ -133,14 +124,14 @@ void board_event(struct board *b, const cJSON *event)
     const char *kind = json_str(about, "kind"), *uid = json_str(about, "uid");
     const char *reason = json_str(event, "reason"), *message = json_str(event, "message");
     const char *type = json_str(event, "type");
-    int64_t at = instant(event, "lastTimestamp");
+    int64_t at = decode_instant(event, "lastTimestamp");
     char text[2 * BOARD_TEXT_BYTES];
 
     if (!kind || strcmp(kind, TRAINJOB_KIND))
         return;
     /* Anybody may write events about jobs that do not exist: room for those that do is left. */
     struct board_job *j = entry(b, json_str(about, "namespace"), json_str(about, "name"), BOARD_JOBS_MAX / 2);
-    at = at ? at : instant(event, "eventTime");
+    at = at ? at : decode_instant(event, "eventTime");
     if (!j || at < j->event.time_ms || (j->listed && uid && strcmp(uid, j->uid)))
         return;
     j->event.time_ms = at;

@@ -8,17 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void first_word(const char *text, char *to, size_t size)
-{
-    snprintf(to, size, "%.*s", (int)strcspn(text, " :"), text);
-}
-
-/* The reason that counts: a running job's changes with each pod that starts. */
-static void reason_of(const struct board_job *j, char *to, size_t size)
-{
-    first_word(j->phase == JOB_RUNNING ? "" : j->reason, to, size);
-}
-
 static bool progress_is_news(const struct board_job *j)
 {
     const struct jobprogress *p = &j->progress;
@@ -35,52 +24,49 @@ static bool progress_is_news(const struct board_job *j)
 static void begin_line(const struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out)
 {
     char time[CLOCK_RFC3339_BYTES];
-    struct err err;
 
     clock_rfc3339(now_ms, false, time);
-    (void)buf_printf(out, &err, "%s %s%s%s: ", time, with_ns ? j->ns : "", with_ns ? "/" : "", j->name);
+    buf_printf(out, NULL, "%s %s%s%s: ", time, with_ns ? j->ns : "", with_ns ? "/" : "", j->name);
 }
 
 static void add_progress(const struct board_job *j, struct buf *out)
 {
     const struct jobprogress *p = &j->progress;
     char left[SPAN_BYTES];
-    struct err err;
 
     if (p->percent >= 0)
-        (void)buf_printf(out, &err, ", %lld%%", (long long)p->percent);
+        buf_printf(out, NULL, ", %lld%%", (long long)p->percent);
     if (p->step >= 0)
-        (void)buf_printf(out, &err, ", step %lld", (long long)p->step);
+        buf_printf(out, NULL, ", step %lld", (long long)p->step);
     if (p->step >= 0 && p->total_steps > 0)
-        (void)buf_printf(out, &err, "/%lld", (long long)p->total_steps);
+        buf_printf(out, NULL, "/%lld", (long long)p->total_steps);
     if (p->eta_s >= 0)
-        (void)buf_printf(out, &err, ", %s left", span_text(p->eta_s, false, left));
+        buf_printf(out, NULL, ", %s left", span_text(p->eta_s, false, left));
     if (isfinite(p->loss))
-        (void)buf_printf(out, &err, ", loss %.4g", p->loss);
+        buf_printf(out, NULL, ", loss %.4g", p->loss);
 }
 
 static void write_line(const struct board_job *j, bool with_ns, bool progress, int64_t now_ms,
                        struct buf *out)
 {
     char span[SPAN_BYTES];
-    struct err err;
 
     begin_line(j, with_ns, now_ms, out);
-    (void)buf_puts(out, j->phase == JOB_NONE ? "no status yet" : job_phase_name(j->phase), &err);
+    buf_puts(out, j->phase == JOB_NONE ? "no status yet" : job_phase_name(j->phase), NULL);
     if (j->phase != JOB_RUNNING && j->reason[0])
-        (void)buf_printf(out, &err, " (%s)", j->reason);
+        buf_printf(out, NULL, " (%s)", j->reason);
     if (j->phase == JOB_RUNNING && j->ready[0])
-        (void)buf_printf(out, &err, ", %s pods", j->ready);
+        buf_printf(out, NULL, ", %s pods", j->ready);
     if (progress)
         add_progress(j, out);
     if (j->restarts)
-        (void)buf_printf(out, &err, ", restarts %d", (int)j->restarts);
+        buf_printf(out, NULL, ", restarts %d", (int)j->restarts);
     if (j->completion_ms && j->created_ms && (j->phase == JOB_SUCCEEDED || j->phase == JOB_FAILED))
-        (void)buf_printf(out, &err, ", after %s",
-                         span_text((j->completion_ms - j->created_ms) / 1000, false, span));
+        buf_printf(out, NULL, ", after %s",
+                   span_text((j->completion_ms - j->created_ms) / 1000, false, span));
     if (j->failure[0] && (j->phase == JOB_FAILED || j->restarts > j->printed.restarts))
-        (void)buf_printf(out, &err, "; %s", j->failure);
-    (void)buf_puts(out, "\n", &err);
+        buf_printf(out, NULL, "; %s", j->failure);
+    buf_puts(out, "\n", NULL);
 }
 
 void changes_of(struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out)
@@ -88,7 +74,9 @@ void changes_of(struct board_job *j, bool with_ns, int64_t now_ms, struct buf *o
     const bool progress = progress_is_news(j);
     char reason[BOARD_REASON_BYTES];
 
-    reason_of(j, reason, sizeof(reason));
+    /* Its first word counts. A running job's changes with each pod that starts. */
+    snprintf(reason, sizeof(reason), "%.*s", j->phase == JOB_RUNNING ? 0 : (int)strcspn(j->reason, " :"),
+             j->reason);
     if (j->printed.begun && !progress && j->phase == j->printed.phase && j->restarts == j->printed.restarts &&
         !strcmp(reason, j->printed.reason))
         return;
@@ -105,8 +93,6 @@ void changes_of(struct board_job *j, bool with_ns, int64_t now_ms, struct buf *o
 
 void changes_deleted(const struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out)
 {
-    struct err err;
-
     begin_line(j, with_ns, now_ms, out);
-    (void)buf_puts(out, "deleted\n", &err);
+    buf_puts(out, "deleted\n", NULL);
 }

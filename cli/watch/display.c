@@ -67,7 +67,6 @@ static void draw_table(struct display *d, bool keys, struct buf *frame)
 static void draw_text(struct display *d, struct buf *frame)
 {
     cleanup_buf struct buf text = BUF_INIT(TABLE_BYTES_MAX);
-    struct err err; /* bounded as the text is, which fits */
     const int rows = d->table.rows > 1 ? d->table.rows - 1 : 1;
     const char *hint = d->text(d->text_ctx, d->table.columns, rows, &text);
     struct sv rest = {buf_str(&text), text.len}, line;
@@ -79,13 +78,14 @@ static void draw_text(struct display *d, struct buf *frame)
     d->scroll = d->scroll < 0 ? 0 : d->scroll;
     for (int i = 0; i < d->scroll + rows && rest.len && sv_next(&rest, '\n', &line); i++)
         if (i >= d->scroll)
-            (void)buf_printf(frame, &err, "%.*s\n", (int)line.len, line.p);
-    (void)buf_printf(frame, &err, "%s%s\n", d->note[0] ? d->note : hint,
-                     d->scroll + rows < n ? ", arrows scroll" : "");
+            buf_printf(frame, NULL, "%.*s\n", (int)line.len, line.p);
+    buf_printf(frame, NULL, "%s%s\n", d->note[0] ? d->note : hint,
+               d->scroll + rows < n ? ", arrows scroll" : "");
 }
 
-static void draw(struct display *d)
+static void draw(void *ctx)
 {
+    struct display *d = ctx;
     cleanup_buf struct buf frame = BUF_INIT(TABLE_BYTES_MAX);
     cleanup_buf struct buf out = BUF_INIT(2 * TABLE_BYTES_MAX);
 
@@ -98,7 +98,7 @@ static void draw(struct display *d)
         return;
     }
     follow_keys(d);
-    if (d->hidden)
+    if (d->tty.normal)
         return;
     if (d->text)
         draw_text(d, &frame);
@@ -107,11 +107,6 @@ static void draw(struct display *d)
     paint_frame(&d->paint, &frame, d->table.rows, &out);
     if (out.len && tty_write(&d->tty, out.data, out.len) < 0)
         d->key(d->ctx, KEY_QUIT);
-}
-
-static void on_frame(void *ctx)
-{
-    draw(ctx);
 }
 
 static void on_tick(void *ctx)
@@ -173,7 +168,6 @@ void display_text(struct display *d,
 
 void display_hide(struct display *d, bool hidden)
 {
-    d->hidden = hidden;
     tty_alternate(&d->tty, !hidden);
     paint_forget(&d->paint);
     display_changed(d);
@@ -183,7 +177,7 @@ void display_begin(struct display *d)
 {
     tty_init(&d->tty);
     d->paint = (struct paint)PAINT_INIT;
-    d->frame = (struct kube_loop_timer){.fire = on_frame, .ctx = d};
+    d->frame = (struct kube_loop_timer){.fire = draw, .ctx = d};
     d->tick = (struct kube_loop_timer){.fire = on_tick, .ctx = d};
     d->keys = (struct kube_loop_fd){.ready = on_keys, .ctx = d, .fd = d->tty.in, .events = POLLIN};
     measure(d);

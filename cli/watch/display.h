@@ -36,8 +36,7 @@ struct display {
     struct kube_loop_timer frame, tick;
     struct kube_loop_fd keys;
     bool reads_keys, hung_up;
-    bool begun;  /* a frame was due */
-    bool hidden; /* others write to the normal screen */
+    bool begun; /* a frame was due */
     int64_t drawn_ms;
     int scroll; /* lines of the text above the screen */
     int row;    /* of the selected job */

@@ -28,13 +28,11 @@ bool pages_key(struct pages *p, enum key key)
 /* Laid out once for each size of the screen: frames are drawn whenever any job changes. */
 static const char *answer_text(struct pages *p, struct screen_size size)
 {
-    struct err err; /* bounded as the page is */
-
     if (!p->text.len || size.columns != p->size.columns || size.rows != p->size.rows) {
         buf_release(&p->text);
         p->text.max = TABLE_BYTES_MAX;
         p->size = size;
-        (void)screen_print(&p->found.facts, size, &p->text, &err);
+        screen_print(&p->found.facts, size, &p->text);
     }
     return buf_str(&p->text);
 }
@@ -44,15 +42,14 @@ static const char *why_text(void *ctx, int columns, int rows, struct buf *out)
     struct pages *p = ctx;
     const struct board_job *j = board_find(p->display->board, p->ns, p->name);
     char reason[ERR_MSG_BYTES];
-    struct err err; /* bounded as the page is */
 
     shown_text(reason, sizeof(reason), p->err.msg);
     if (p->err.kind)
-        (void)buf_printf(out, &err, "%s\n", reason);
+        buf_printf(out, NULL, "%s\n", reason);
     else if (!p->read)
-        (void)buf_printf(out, &err, "Reading the status, pods, events and logs of %s\n", p->name);
+        buf_printf(out, NULL, "Reading the status, pods, events and logs of %s\n", p->name);
     else
-        (void)buf_puts(out, answer_text(p, (struct screen_size){columns, rows + 1, false}), &err);
+        buf_puts(out, answer_text(p, (struct screen_size){columns, rows + 1, false}), NULL);
     snprintf(p->hint, sizeof(p->hint), "%s%sq goes back, w reads again, l logs", j ? "" : p->name,
              j ? "" : " was deleted; ");
     return p->hint;

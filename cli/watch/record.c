@@ -10,7 +10,7 @@ static const char *const STATUS[] = {"phase",    "reason",    "ready",          
 static void copy(cJSON *to, const cJSON *from, const char *const *names)
 {
     for (; *names; names++) {
-        const cJSON *value = cJSON_GetObjectItemCaseSensitive(from, *names);
+        const cJSON *value = json_child(from, *names);
         if (cJSON_IsString(value) || cJSON_IsNumber(value))
             cJSON_AddItemToObject(to, *names, cJSON_Duplicate(value, false));
     }

@@ -3,10 +3,10 @@
 #include "cli/shown.h"
 #include "cli/span.h"
 #include "cli/watch/bars.h"
+#include "common/text.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- fit the columns of the table of jobs into a width */
@@ -118,23 +118,18 @@ static void columns_fit(struct drawing *d, struct board_job *const *jobs, size_t
 static const char REVERSED[] = "7", DIM[] = "2", BOLD[] = "1", RED[] = "31", GREEN[] = "32", YELLOW[] = "33",
                   CYAN[] = "36";
 
-static void add(struct drawing *d, const char *text, size_t len)
-{
-    struct err err;
-
-    (void)buf_append(d->out, text, len, &err); /* a frame beyond TABLE_BYTES_MAX is cut */
-}
-
 static void spaces(struct drawing *d, int n)
 {
-    static const char BLANKS[] = "                                ";
+    if (n <= 0)
+        return;
+    buf_printf(d->out, NULL, "%*s", n, "");
+    d->used += n;
+}
 
-    while (n > 0) {
-        const int part = n < (int)sizeof(BLANKS) - 1 ? n : (int)sizeof(BLANKS) - 1;
-        add(d, BLANKS, (size_t)part);
-        d->used += part;
-        n -= part;
-    }
+/* The mark of a text that is cut, one column wide. */
+static const char *more(const struct drawing *d)
+{
+    return d->s->unicode ? "\xe2\x80\xa6" : "~";
 }
 
 /* Text in a field of `width` columns, cut with a mark when it is longer. Negative: aligned to the right. */
@@ -146,18 +141,17 @@ static void field(struct drawing *d, const char *style, const char *text, int wi
     const bool cut = columns > w, paint = style && *text && (d->s->colours || style == REVERSED);
     const size_t len = cut ? shown_fit(all, w > 0 ? (size_t)w - 1 : 0) : all.len;
     const int shown = cut ? (int)shown_columns((struct sv){text, len}) + (w > 0) : columns;
-    char code[16];
 
     if (width < 0)
         spaces(d, w - shown);
     if (paint)
-        add(d, code, (size_t)snprintf(code, sizeof(code), "\x1b[%sm", style));
-    add(d, text, len);
+        buf_printf(d->out, NULL, "\x1b[%sm", style);
+    buf_append(d->out, text, len, NULL);
     if (cut && w > 0)
-        add(d, d->s->unicode ? "\xe2\x80\xa6" : "~", d->s->unicode ? 3 : 1);
+        buf_puts(d->out, more(d), NULL);
     d->used += shown;
     if (paint)
-        add(d, "\x1b[0m", 4);
+        buf_puts(d->out, "\x1b[0m", NULL);
     if (width > 0)
         spaces(d, w - shown);
 }
@@ -178,7 +172,7 @@ static void line(struct drawing *d)
 {
     while (d->out->len && d->out->data[d->out->len - 1] == ' ')
         d->out->data[--d->out->len] = '\0';
-    add(d, "\n", 1);
+    buf_puts(d->out, "\n", NULL);
     d->used = 0;
 }
 
@@ -211,7 +205,7 @@ static void draw_name(struct drawing *d, const struct board_job *j, bool selecte
 {
     char text[sizeof(j->ns) + sizeof(j->name)], head[sizeof(text)];
     const int w = d->width[COLUMN_NAME];
-    const char *mark = d->s->unicode ? "\xe2\x80\xa6" : "~", *style = selected ? REVERSED : NULL;
+    const char *style = selected ? REVERSED : NULL;
 
     snprintf(text, sizeof(text), "%s%s%s", d->s->with_ns ? j->ns : "", d->s->with_ns ? "/" : "", j->name);
     const int len = (int)strlen(text);
@@ -220,7 +214,7 @@ static void draw_name(struct drawing *d, const struct board_job *j, bool selecte
         return;
     }
     const int tail = (w - 1) / 2;
-    snprintf(head, sizeof(head), "%.*s%s%s", w - 1 - tail, text, mark, text + len - tail);
+    snprintf(head, sizeof(head), "%.*s%s%s", w - 1 - tail, text, more(d), text + len - tail);
     cell(d, COLUMN_NAME, style, head);
 }
 
@@ -324,17 +318,14 @@ static void count_phases(struct board_job *const *jobs, size_t n, size_t first, 
     static const enum job_phase ORDER[] = {JOB_RUNNING, JOB_PENDING, JOB_RESUMING, JOB_UNKNOWN,
                                            JOB_NONE,    JOB_PAUSED,  JOB_FAILED,   JOB_SUCCEEDED};
     size_t count[JOB_PHASES] = {0};
-    size_t at = 0;
 
     to[0] = '\0';
     for (size_t i = 0; i < n; i++)
         count[jobs[i]->phase] += i < first || i >= last;
-    for (size_t i = 0; i < ARRAY_LEN(ORDER); i++) {
-        const enum job_phase p = ORDER[i];
-        if (count[p] && at < size)
-            at += (size_t)snprintf(to + at, size - at, "%s%zu %s", at ? ", " : "", count[p],
-                                   p == JOB_NONE ? "without status" : job_phase_name(p));
-    }
+    for (size_t i = 0; i < ARRAY_LEN(ORDER); i++)
+        if (count[ORDER[i]])
+            text_add(to, size, "%s%zu %s", to[0] ? ", " : "", count[ORDER[i]],
+                     ORDER[i] == JOB_NONE ? "without status" : job_phase_name(ORDER[i]));
 }
 
 static void draw_title(struct drawing *d, struct board_job *const *jobs, size_t n)

@@ -5,7 +5,6 @@
 #include "common/fsutil.h"
 
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Alternate screen, no cursor, no wrapping of long lines; and back. */

@@ -246,9 +246,8 @@ static void on_list_end(void *ctx)
         end(w, 0);
 }
 
-static void describe_state(const struct watch *w, char *to, size_t size)
+static void describe_state(const struct jobfeed_trouble *t, char *to, size_t size)
 {
-    const struct jobfeed_trouble *t = jobfeed_trouble(w->feed);
     const time_t since = (time_t)(t->since_ms / 1000);
     struct tm tm;
     char at[16] = "";
@@ -264,13 +263,13 @@ static void describe_state(const struct watch *w, char *to, size_t size)
         snprintf(to, size, "No events: %s", t->events);
 }
 
-static void on_state(void *ctx)
+static void on_state(void *ctx, const struct jobfeed_trouble *t)
 {
     struct watch *w = ctx;
     char note[DISPLAY_NOTE_BYTES];
-    const bool lost = jobfeed_trouble(w->feed)->since_ms;
+    const bool lost = t->since_ms;
 
-    describe_state(w, note, sizeof(note));
+    describe_state(t, note, sizeof(note));
     if (w->shows) {
         snprintf(w->display.note, sizeof(w->display.note), "%s", note);
         display_changed(&w->display);

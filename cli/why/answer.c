@@ -1,7 +1,5 @@
 /* answer.c - put a finding and its cause into sentences. */
 #include "cli/why/answer.h"
-#include "cli/why/finding.h"
-#include "cli/why/next.h"
 #include "common/clock.h"
 #include "operator/plan/avoid.h"
 #include "operator/plan/rootcause.h"

@@ -23,6 +23,14 @@ struct answer {
     int n_notes;
 };
 
+/* What the operator does next (next.c): the end of a sentence about it, with placeholders as in causes.yaml, never NULL. In the arena or
+ * static. */
+const char *next_of(const struct why_facts *f, const struct finding *g, const struct cause *c,
+                    struct arena *a);
+
+/* A duration, rounded down, of at most two units: "3m", "2h5m", "45s", "4d1h"; below a second "0s". */
+const char *next_span(int64_t ms, struct arena *a);
+
 struct answer answer_of(const struct why_facts *f, struct arena *a);
 
 #endif

@@ -37,7 +37,7 @@ static int read_page(struct collected *g, const struct kube_request *r, cJSON **
 
     if (session_call(g->session, r, &answer, err) < 0)
         return -1;
-    cJSON *items = cJSON_GetObjectItemCaseSensitive(answer, "items");
+    cJSON *items = json_child(answer, "items");
     if (!*array)
         *array = cJSON_CreateArray();
     while (cJSON_IsArray(items) && items->child)
@@ -164,13 +164,6 @@ static void read_claims(struct collected *g, const cJSON *pod)
     }
 }
 
-static void read_budgets(struct collected *g)
-{
-    const struct kube_request r = {.verb = KUBE_LIST, .resource = &BUDGETS, .ns = g->session->ns};
-
-    (void)list(g, r, &g->facts.budgets);
-}
-
 /* The pod that the finding is about; of a job that just starts, the first that does not run. */
 static const cJSON *pod_in_question(const struct collected *g, const struct finding *f)
 {
@@ -251,11 +244,11 @@ int collect(struct collected *g, struct session *s, const char *job, struct err 
     const cJSON *pod = pod_in_question(g, &first);
     const char *name = json_meta(pod, "name");
     name = name ? name : first.pod; /* the events of one that is gone stay for an hour */
-    if (events_of(g, g->job->name) && name && events_of(g, name) &&
-        jobstatus_finished(&g->job->status) == false)
+    if (events_of(g, g->job->name) && name && events_of(g, name) && !jobstatus_finished(&g->job->status))
         read_claims(g, pod);
     if (g->job->status.phase == JOB_RUNNING)
-        read_budgets(g);
+        (void)list(g, (struct kube_request){.verb = KUBE_LIST, .resource = &BUDGETS, .ns = s->ns},
+                   &g->facts.budgets);
     if (pod)
         read_log(g, &first, pod);
     return 0;

@@ -1,5 +1,5 @@
 /* finding.c - look through status, pods, events and nodes for what keeps the job from going on. */
-#include "cli/why/podwait.h"
+#include "cli/why/finding.h"
 
 #include "operator/plan/exitcode.h"
 #include "operator/plan/rootcause.h"

@@ -66,6 +66,16 @@ struct finding finding_of(const struct why_facts *f, struct arena *a);
 struct finding finding_of_pod(const struct why_facts *f, const struct pod *pod, const cJSON *object,
                               struct arena *a);
 
+/* Why a pod does not start, or does not go on (podwait.c). `object` is the pod as the API server gives it. WHY_HEALTHY: it just starts,
+ * or runs. */
+struct finding podwait_of(const struct why_facts *f, const struct pod *pod, const cJSON *object,
+                          struct arena *a);
+
+/* Message, beginning so, of the newest event of this reason about the finding's pod and, where both say one, its container. NULL:
+ * there is none. */
+const char *podwait_event(const struct why_facts *f, const struct finding *g, const char *reason,
+                          const char *begins);
+
 /* The last n lines. */
 const char *finding_tail(const char *text, int n);
 

@@ -1,5 +1,5 @@
 /* next.c - what the operator does next, from the counters and times of the job's status. */
-#include "cli/why/next.h"
+#include "cli/why/answer.h"
 
 #include "cli/span.h"
 #include "common/clock.h"
@@ -25,11 +25,6 @@ static const char *when(const struct why_facts *f, int64_t due_ms, struct arena 
     return arena_printf(a, "in %s (%s)", next_span(due_ms - f->now_ms + 999, a), time);
 }
 
-static bool is_admission(const struct finding *g)
-{
-    return g->exit_code < 0 && !exitcode_is_disruption(g->reason);
-}
-
 static const char *restart(const struct why_facts *f, const struct finding *g, struct arena *a)
 {
     const struct jobstatus *st = &f->job->status;
@@ -41,7 +36,7 @@ static const char *restart(const struct why_facts *f, const struct finding *g, s
     if (exitcode_is_disruption(g->reason))
         return arena_printf(a, "%s. Disruptions do not count towards backoffLimit (%d so far).", what,
                             st->disruption_count);
-    if (is_admission(g))
+    if (g->exit_code < 0) /* an admission */
         return arena_printf(a, "%s. Not started or refused by a node %d of %d times.", what,
                             st->admission_count, ADMISSIONS_MAX);
     return arena_printf(a, "restart %d of %d: %s.", st->backoff_count, f->job->spec.run_policy.backoff_limit,

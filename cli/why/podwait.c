@@ -1,5 +1,5 @@
 /* podwait.c - why a pod does not start or end: what its object shows (plan/podwaiting.h), in the words of events, PVCs and nodes. */
-#include "cli/why/podwait.h"
+#include "cli/why/finding.h"
 
 #include "common/clock.h"
 #include "operator/plan/podwaiting.h"

@@ -2,7 +2,6 @@
 #include "cli/why/screen.h"
 #include "cli/shown.h"
 #include "cli/why/answer.h"
-#include "cli/why/next.h"
 #include "common/arena.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
@@ -85,12 +84,10 @@ static void lines_cut(struct lines *l, const char *before, struct sv text)
     lines_add(l, arena_printf(l->a, "%s%.*s", before, (int)shown_fit(sv_from(shown), columns), shown));
 }
 
-static int lines_print(const struct lines *l, struct buf *out, struct err *err)
+static void lines_print(const struct lines *l, struct buf *out)
 {
     for (int i = 0; i < l->n; i++)
-        if (buf_puts(out, l->at[i], err) < 0 || buf_puts(out, "\n", err) < 0)
-            return -1;
-    return 0;
+        buf_printf(out, NULL, "%s\n", l->at[i]);
 }
 
 /* ---- the screen */
@@ -263,7 +260,7 @@ static void add_healthy(struct lines *l, const struct why_facts *f, const struct
     lines_wrapped(l, "Do:       ", w->todo, 0);
 }
 
-int screen_print(const struct why_facts *f, struct screen_size size, struct buf *out, struct err *err)
+void screen_print(const struct why_facts *f, struct screen_size size, struct buf *out)
 {
     cleanup_arena struct arena a = {0};
     struct lines *head = arena_new(&a, struct lines), *tail = arena_new(&a, struct lines);
@@ -275,12 +272,14 @@ int screen_print(const struct why_facts *f, struct screen_size size, struct buf 
     *head = *tail = (struct lines){.a = &a, .columns = columns};
     if (!w.cause) {
         add_healthy(head, f, &w, all);
-        return lines_print(head, out, err);
+        lines_print(head, out);
+        return;
     }
     add_head(head, f, &w, all);
     add_tail(tail, f, &w, all);
     add_log(head, &w, all ? ANSWER_LOG_LINES + 2 : rows - 1 - head->n - tail->n);
     if (size.events)
         add_events(head, f);
-    return lines_print(head, out, err) < 0 ? -1 : lines_print(tail, out, err);
+    lines_print(head, out);
+    lines_print(tail, out);
 }

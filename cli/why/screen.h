@@ -1,6 +1,6 @@
 /* screen.h - `kubectl ptj why` as text that fits a screen: what, where, the last lines, what the operator does, what to do. Pure.
  *
- * Errors:    those of buf.h.
+ * Errors:    a text that is longer than the buffer's limit makes it `full` (buf.h).
  */
 #ifndef TK_CLI_WHY_SCREEN_H
 #define TK_CLI_WHY_SCREEN_H
@@ -16,6 +16,6 @@ struct screen_size {
     bool events; /* and at the end the messages of the events */
 };
 
-int screen_print(const struct why_facts *f, struct screen_size size, struct buf *out, struct err *err);
+void screen_print(const struct why_facts *f, struct screen_size size, struct buf *out);
 
 #endif

@@ -24,7 +24,8 @@ static int print(const struct why_facts *f, bool json, bool all, struct buf *out
         size.columns = t.columns;
         size.rows = all ? 0 : t.rows;
     }
-    return screen_print(f, size, out, err);
+    screen_print(f, size, out);
+    return buf_check(out, err);
 }
 
 static int run_why(struct session *s, const struct args *a, struct err *err)

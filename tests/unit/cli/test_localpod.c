@@ -294,7 +294,7 @@ static void test_prints_for_a_shell(void **state)
     assert_int_equal(jobfile_parse("f", YAML, strlen(YAML), entries, &err), 0);
     cleanup_trainjob struct trainjob *job = jobfile_decode(jobfile_object(entries->child), "ns", &err);
     assert_int_equal(localpod_make(job, 0, &NO_SHELL, &a, &pod, &err), 0);
-    assert_int_equal(localpod_print(&pod, &text, &err), 0);
+    localpod_print(&pod, &text);
     assert_non_null(
         strstr(buf_str(&text), " \\\n  'A=b;c' \\\n  'D;E=x' \\\n  echo 'it'\\''s' 'b;c $(A)' ''\n"));
 }

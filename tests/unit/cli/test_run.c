@@ -229,6 +229,18 @@ static void test_config_maps(void **state)
     assert_int_equal(folders(), before);
 }
 
+/* A list without items is none: all keys are files. */
+static void test_no_items(void **state)
+{
+    static const char *const VOLUMES[] = {"{name: v, configMap: {name: m, items: }}",
+                                          "{name: v, configMap: {name: m, items: []}}"};
+
+    for (size_t i = 0; i < ARRAY_LEN(VOLUMES); i++) {
+        write_volumes(MAP, 1, VOLUMES[i], AT_CODE, "echo $(ls /code)");
+        ptj_expect(*state, RUN("run", "job.yaml"), 0, "a b run.sh\n", NULL);
+    }
+}
+
 /* What `submit --dry-run` prints runs here. */
 static void test_submitted(void **state)
 {
@@ -469,6 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_signals_are_passed_on, begin, end),
         cmocka_unit_test_setup_teardown(test_mistakes, begin, end),
         cmocka_unit_test_setup_teardown(test_config_maps, begin, end),
+        cmocka_unit_test_setup_teardown(test_no_items, begin, end),
         cmocka_unit_test_setup_teardown(test_submitted, begin, end),
         cmocka_unit_test_setup_teardown(test_other_volumes, begin, end),
         cmocka_unit_test_setup_teardown(test_paths_stay_inside, begin, end),

@@ -783,15 +783,17 @@ static void test_refused(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    static const char *const CASES[][2] = {{"train.py", "train"},
-                                           {"a/b/My Script.py", "my-script"},
-                                           {"7.py", "job-7"},
-                                           {"...", "job"},
-                                           {"./x_y.tar.gz", "x-y-tar"},
-                                           {"dir/", "dir"},
-                                           {"-é-.py", "job"},
-                                           {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.py",
-                                            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}};
+    static const char *const CASES[][2] = {
+        {"train.py", "train"},
+        {"a/b/My Script.py", "my-script"},
+        {"7.py", "job-7"},
+        {"...", "job"},
+        {"./x_y.tar.gz", "x-y-tar"},
+        {"dir/", "dir"},
+        {"-é-.py", "job"},
+        {"1aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bcd.py", "job-1aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+        {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.py",
+         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}};
     char name[MANIFEST_NAME_MAX + 1];
 
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {

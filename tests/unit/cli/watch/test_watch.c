@@ -6,6 +6,7 @@
 
 #include "onpty.h"
 
+#include "cli/jobfeed.h"
 #include "cli/watch/display.h"
 #include "common/json.h"
 #include "common/memory.h"
@@ -494,6 +495,34 @@ static void test_selector(void **state)
     ptj_forget(&r);
 }
 
+static int lists(struct ptj *p)
+{
+    return fake_log_count(p->server, "LIST", "/pytorchtrainingjobs");
+}
+
+/* The reflector lists again at once where a version expired; there is no second list when jobfeed would have retried. */
+static void test_expired_version(void **state)
+{
+    struct ptj *p = *state;
+    const pid_t pid = ptj_start(p, RUN("watch"));
+
+    ptj_await(p, "out", "47%");
+    fake_settle(p->server);
+    ptj_put_job(p, "bert", "{}",
+                "{\"phase\":\"Pending\"}"); /* a watch without an event may not end so soon */
+    ptj_await(p, "out", "Pending");
+    assert_int_equal(lists(p), 1);
+    fake_compact(p->server);
+    fake_close_watches(p->server);
+    while (lists(p) < 2)
+        usleep(1000);
+    usleep(2 * JOBFEED_RETRY_MS * 1000);
+    assert_int_equal(lists(p), 2);
+    kill(pid, SIGKILL);
+    struct ptj_result r = ptj_wait(p, pid);
+    ptj_forget(&r);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -513,6 +542,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_ends, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_reader_gone, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_selector, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_expired_version, begin, ptj_teardown),
     };
 
     if (argc < 2)
