@@ -62,7 +62,7 @@ static const char *or_empty(const char *s)
     return s ? s : "";
 }
 
-static int32_t label_number(const cJSON *labels, const char *key, int32_t max, int32_t fallback)
+int32_t api_label_number(const cJSON *labels, const char *key, int32_t max, int32_t fallback)
 {
     const char *s = json_str(labels, key);
     int64_t v;
@@ -70,27 +70,27 @@ static int32_t label_number(const cJSON *labels, const char *key, int32_t max, i
     return s && sv_i64(sv_from(s), 0, max, &v) ? (int32_t)v : fallback;
 }
 
-static bool is_our_kind(const cJSON *ref)
-{
-    const char *kind = json_str(ref, "kind");
-    const char *version = json_str(ref, "apiVersion");
-
-    return kind && version && strcmp(kind, TRAINJOB_KIND) == 0 &&
-           sv_starts(sv_from(version), TRAINJOB_GROUP "/");
-}
-
-const char *api_controller_uid(const cJSON *metadata)
+const cJSON *api_controller(const cJSON *metadata)
 {
     const cJSON *ref;
 
     cJSON_ArrayForEach(ref, json_child(metadata, "ownerReferences"))
     {
-        if (!cJSON_IsTrue(json_child(ref, "controller")))
-            continue;
-        const char *uid = or_empty(json_str(ref, "uid"));
-        return is_our_kind(ref) && strlen(uid) <= DECODE_UID_BYTES ? uid : "";
+        const char *version = or_empty(json_str(ref, "apiVersion"));
+        if (cJSON_IsTrue(json_child(ref, "controller")))
+            return strcmp(or_empty(json_str(ref, "kind")), TRAINJOB_KIND) == 0 &&
+                           sv_starts(sv_from(version), TRAINJOB_GROUP "/")
+                       ? ref
+                       : NULL;
     }
-    return "";
+    return NULL;
+}
+
+const char *api_controller_uid(const cJSON *metadata)
+{
+    const char *uid = or_empty(json_str(api_controller(metadata), "uid"));
+
+    return strlen(uid) <= DECODE_UID_BYTES ? uid : "";
 }
 
 static enum gang_scheduler read_gang(const cJSON *labels)
@@ -122,9 +122,9 @@ static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
     p->owner_uid = api_controller_uid(meta);
     p->type = or_empty(json_str(labels, LABEL_TYPE));
     p->hash = or_empty(json_str(labels, LABEL_TEMPLATE_HASH));
-    p->index = label_number(labels, LABEL_INDEX, TRAINJOB_PODS_MAX - 1, -1);
-    p->attempt = label_number(labels, LABEL_ATTEMPT, COUNT_MAX, -1);
-    p->restart = label_number(labels, LABEL_RESTART, COUNT_MAX, 0);
+    p->index = api_label_number(labels, LABEL_INDEX, TRAINJOB_PODS_MAX - 1, -1);
+    p->attempt = api_label_number(labels, LABEL_ATTEMPT, COUNT_MAX, -1);
+    p->restart = api_label_number(labels, LABEL_RESTART, COUNT_MAX, 0);
     p->created_ms = decode_instant(meta, "creationTimestamp");
     p->deletion_ms = decode_instant(meta, "deletionTimestamp");
     p->gang = read_gang(labels);

@@ -61,9 +61,9 @@ struct pod_container {
 };
 
 struct pod {
+    const char *unreadable; /* why only the five next members are known; "": the pod was read */
     const char *ns, *name, *uid, *owner_uid;
-    const char *version;    /* resourceVersion */
-    const char *unreadable; /* why only the members above are known; "": the pod was read */
+    const char *version; /* resourceVersion */
     const char *type;
     const char *hash;
     const char *node;
@@ -129,14 +129,18 @@ bool pod_ended(const struct pod *p);
 /* Whether the training container runs and the pod is not being deleted. */
 bool pod_is_running(const struct pod *p);
 
-/* The UID of the controller in ownerReferences, borrowed. "": no controller, one that is not a
- * PyTorchTrainingJob, or a UID that is too long. */
+/* The controller in ownerReferences, borrowed; NULL: none, or it is no PyTorchTrainingJob. Its UID; "": the same, or
+ * the UID is too long. */
+const cJSON *api_controller(const cJSON *metadata);
 const char *api_controller_uid(const cJSON *metadata);
+
+/* The number in a label, 0..max; else the fallback. */
+int32_t api_label_number(const cJSON *labels, const char *key, int32_t max, int32_t fallback);
 
 /* A Service or Deployment. */
 struct child {
-    const char *ns, *name, *uid, *owner_uid;
     const char *unreadable; /* as in struct pod */
+    const char *ns, *name, *uid, *owner_uid;
     const char *spec_hash;
     /* Only for Deployments: */
     int64_t replicas, available;
