@@ -71,8 +71,6 @@ static int check_conditions(const struct json_at *list, struct err *err)
         struct json_at item = json_item(list, node, i++);
         const char *type = NULL;
         int state = 0;
-        if (!cJSON_IsObject(node))
-            return json_err(&item, err, "expected an object");
         if (decode_members(&item, KNOWN, NULL, err) < 0 ||
             decode_text(&item, "type", TYPE_BYTES, &type, err) < 0 ||
             decode_word(&item, "status", STATES, &state, err) < 0 || require(&item, "type", err) < 0)
@@ -88,8 +86,6 @@ static int check_rule(const struct json_at *at, struct err *err)
     struct json_at conditions = json_member(at, "onPodConditions");
     int action = 0;
 
-    if (!cJSON_IsObject(at->node))
-        return json_err(at, err, "expected an object");
     if (decode_members(at, KNOWN, NULL, err) < 0 || decode_word(at, "action", ACTIONS, &action, err) < 0 ||
         check_exit_codes(&codes, err) < 0 || check_conditions(&conditions, err) < 0 ||
         require(at, "action", err) < 0)

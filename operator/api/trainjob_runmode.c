@@ -45,8 +45,6 @@ static int decode_list(const struct json_at *parent, const char *key, const stru
         struct json_at item = json_item(&list, node, ret->n);
         struct json_at type = json_member(&item, "type");
         struct run_instead *r = &ret->items[ret->n];
-        if (!cJSON_IsObject(node))
-            return json_err(&item, err, "expected an object");
         if (decode_one(&item, strcmp(key, "resumeSpecs") == 0, a, r, err) < 0)
             return -1;
         if (!r->type || !type_exists(spec, r->type))

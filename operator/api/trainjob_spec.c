@@ -158,8 +158,6 @@ static int decode_replica_specs(const struct json_at *spec, struct arena *a, str
         int n = ret->n_replica_specs;
         struct json_at item = json_item(&list, node, n);
         struct replica_spec *r = &ret->replica_specs[n];
-        if (!cJSON_IsObject(node))
-            return json_err(&item, err, "expected an object");
         if (decode_replica_spec(&item, r, err) < 0)
             return -1;
         struct json_at template = json_member(&item, "template");

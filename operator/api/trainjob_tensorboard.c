@@ -94,8 +94,6 @@ static int decode_log_dir(const struct json_at *tb, struct arena *a, struct tens
     cJSON_ArrayForEach(node, pvc.node)
     {
         struct json_at item = json_item(&pvc, node, i++);
-        if (!cJSON_IsObject(node))
-            return json_err(&item, err, "expected an object");
         if (decode_pvc(&item, a, logs, &ret->n_logs, err) < 0)
             return -1;
     }

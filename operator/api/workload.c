@@ -196,17 +196,14 @@ static void read_conditions(const cJSON *list, struct arena *a, struct workload 
 
     cJSON_ArrayForEach(c, list)
     {
-        const char *type = json_str(c, "type"), *state = json_str(c, "status");
-        const char *message = json_str(c, "message");
+        const char *type = json_str(c, "type"), *message = json_str(c, "message");
         if (n++ == CONDITIONS_READ)
             return;
-        for (int t = 0; type && state && t < WORKLOAD_CONDITIONS; t++) {
+        for (int t = 0; type && t < WORKLOAD_CONDITIONS; t++) {
             if (strcmp(type, CONDITION_NAMES[t]) != 0)
                 continue;
             struct workload_condition *to = &w->conditions[t];
-            to->state = strcmp(state, "True") == 0    ? COND_TRUE
-                        : strcmp(state, "False") == 0 ? COND_FALSE
-                                                      : COND_UNKNOWN;
+            to->state = condition_state_of(c);
             to->reason = text(c, "reason", DECODE_REASON_BYTES);
             if (message)
                 to->message = arena_strndup(a, message, text_head(message, WORKLOAD_MESSAGE_BYTES));
@@ -340,9 +337,7 @@ struct workload *workload_decode(const cJSON *object, const struct err *unreadab
 
 static bool is_true(const cJSON *condition)
 {
-    const char *state = json_str(condition, "status");
-
-    return state && strcmp(state, "True") == 0;
+    return condition_state_of(condition) == COND_TRUE;
 }
 
 static cJSON *condition_of(const cJSON *status, const char *type)
