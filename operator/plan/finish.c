@@ -105,7 +105,7 @@ static void lower_deadline(struct planner *p, const struct pod *pod, int64_t to_
     act->name = arena_strdup(p->a, pod->name);
     act->uid = arena_strdup(p->a, pod->uid);
     act->version = arena_strdup(p->a, pod->version);
-    act->body = planner_json(p, doc);
+    act->body = json_print(doc, p->a);
     planner_event_in(
         p, &p->deletes, true, "SidecarEnded",
         "pod %s: the operator ends %s: still running sidecarGraceSeconds (%d) after the training ended",

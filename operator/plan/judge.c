@@ -204,8 +204,8 @@ struct judgement judge_attempt(struct planner *p)
         }
     }
     if (j.slot) {
-        p->seen.failure_ms = planner_first_seen(p, p->in->seen.failure_ms, p->now_ms);
-        j.first_failure_ms = planner_first_seen(p, p->seen.failure_ms, j.first_failure_ms);
+        p->out->seen.failure_ms = planner_first_seen(p, p->in->seen.failure_ms, p->now_ms);
+        j.first_failure_ms = planner_first_seen(p, p->out->seen.failure_ms, j.first_failure_ms);
     }
     return j;
 }

@@ -230,8 +230,8 @@ static void create_missing(struct planner *p)
 {
     int64_t due = restart_due_ms(&p->st);
 
-    p->creates_wait = p->n_old_pods > 0 || due > p->now_ms;
-    bool held = (!p->creates_wait || p->in->problem.kind == PROBLEM_INVALID) && creation_held(p);
+    p->out->creates_wait = p->n_old_pods > 0 || due > p->now_ms;
+    bool held = (!p->out->creates_wait || p->in->problem.kind == PROBLEM_INVALID) && creation_held(p);
     if (p->queue.verdict == QUEUE_HOLD) {
         if (has_missing(p))
             queue_report(p);

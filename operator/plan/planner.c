@@ -20,32 +20,16 @@ struct action *planner_add(struct planner *p, struct action_list *list, enum act
     return act;
 }
 
-static void add_event(struct planner *p, struct action_list *list, bool warning, const char *reason,
-                      const char *message)
-{
-    struct action *act = planner_add(p, list, ACTION_EVENT);
-
-    act->warning = warning;
-    act->reason = arena_strdup(p->a, reason); /* it may point into a pod */
-    act->message = message;
-}
-
-void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    add_event(p, &p->events, warning, reason, arena_vprintf(p->a, fmt, ap));
-    va_end(ap);
-}
-
 void planner_event_in(struct planner *p, struct action_list *list, bool warning, const char *reason,
                       const char *fmt, ...)
 {
+    struct action *act = planner_add(p, list, ACTION_EVENT);
     va_list ap;
 
     va_start(ap, fmt);
-    add_event(p, list, warning, reason, arena_vprintf(p->a, fmt, ap));
+    act->warning = warning;
+    act->reason = arena_strdup(p->a, reason); /* it may point into a pod */
+    act->message = arena_vprintf(p->a, fmt, ap);
     va_end(ap);
 }
 
@@ -56,7 +40,7 @@ struct action *planner_create(struct planner *p, struct action_list *list, enum 
 
     act->child = child;
     act->name = name;
-    act->body = planner_json(p, body);
+    act->body = json_print(body, p->a);
     cJSON_Delete(body);
     return act;
 }
@@ -85,8 +69,8 @@ int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms)
 
 void planner_requeue(struct planner *p, int64_t at_ms)
 {
-    if (!p->requeue_ms || at_ms < p->requeue_ms)
-        p->requeue_ms = at_ms;
+    if (!p->out->requeue_ms || at_ms < p->out->requeue_ms)
+        p->out->requeue_ms = at_ms;
 }
 
 void planner_condition(struct planner *p, enum condition_type type, bool on, const char *reason,
@@ -114,11 +98,6 @@ void planner_reason_about(struct planner *p, const char *reason, const char *sub
         return;
     p->st.reason = subject ? arena_printf(p->a, "%s %s", reason, subject) : reason;
     p->reason_message = message;
-}
-
-char *planner_json(struct planner *p, const cJSON *node)
-{
-    return json_print(node, p->a);
 }
 
 bool planner_has_other_template(const struct planner *p)

@@ -46,6 +46,7 @@ struct queue_state {
 
 struct planner {
     const struct plan_input *in;
+    struct plan *out;
     const struct trainjob *job;
     const struct trainjob_spec *spec;
     struct arena *a;
@@ -58,12 +59,8 @@ struct planner {
     const char *reason_message;
     /* In the order of execution, after the status. */
     struct action_list events, gangs, deletes, workloads, creates, tensorboard, ready;
-    int64_t requeue_ms;
-    struct plan_seen seen;
-    bool progressed, progress_only, slow_rank; /* as in struct plan */
-    bool creates_wait;                         /* as in struct plan */
-    bool pods_first;                           /* as in struct plan, if there are pods to create */
-    bool others_follow;                        /* only pod 0 exists, and the other pods follow */
+    bool pods_first;    /* as in struct plan, if there are pods to create */
+    bool others_follow; /* only pod 0 exists, and the other pods follow */
 };
 
 /* Create the slots of the spec and assign the pods of the status's attempt to them. Call it again when the
@@ -96,10 +93,9 @@ struct waiting planner_waiting(const struct planner *p, const struct slot *s);
 
 /* The caller fills in the returned action before it adds another one to the list. */
 struct action *planner_add(struct planner *p, struct action_list *list, enum action_kind kind);
-void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
 
-/* The same in a list of actions: the operator sends the event after the actions before it succeeded. */
+/* An event that follows the status; or, in a list of actions, the actions before it, if these succeed. */
+#define planner_event(p, ...) planner_event_in((p), &(p)->events, __VA_ARGS__)
 void planner_event_in(struct planner *p, struct action_list *list, bool warning, const char *reason,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
@@ -128,7 +124,5 @@ void planner_reason(struct planner *p, const char *reason, const char *message);
 
 /* The same with a subject after the reason: "ClaimNotFound data". NULL: none. */
 void planner_reason_about(struct planner *p, const char *reason, const char *subject, const char *message);
-
-char *planner_json(struct planner *p, const cJSON *node);
 
 #endif

@@ -28,12 +28,12 @@ static bool is_active_remotely(struct planner *p)
     bool shown = queue_shows_pods(&p->job->status);
 
     if (!shown || !p->queue.workload || !workload_is_evicted(p->queue.workload)) {
-        p->seen.evicted_ms = 0;
+        p->out->seen.evicted_ms = 0;
         return shown;
     }
-    if (!p->seen.evicted_ms)
-        p->seen.evicted_ms = p->now_ms;
-    int64_t due = p->seen.evicted_ms + longest_end_ms(p->spec);
+    if (!p->out->seen.evicted_ms)
+        p->out->seen.evicted_ms = p->now_ms;
+    int64_t due = p->out->seen.evicted_ms + longest_end_ms(p->spec);
     if (due > p->now_ms)
         planner_requeue(p, due);
     return due > p->now_ms;
@@ -79,7 +79,7 @@ static void apply(struct planner *p, struct action_list *list, enum workload_con
         "{\"apiVersion\":\"" WORKLOAD_API_VERSION "\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"%s\","
         "\"namespace\":\"%s\",\"uid\":\"%s\"},\"status\":{\"conditions\":[{\"type\":\"%s\",\"status\":\"%s\","
         "\"reason\":\"%s\",\"message\":%s,\"lastTransitionTime\":\"%s\"}]}}",
-        w->name, w->ns, w->uid, name, on ? "True" : "False", reason, planner_json(p, text), now);
+        w->name, w->ns, w->uid, name, on ? "True" : "False", reason, json_print(text, p->a), now);
 }
 
 /* Finalizers of others stay. */
@@ -132,7 +132,7 @@ static void adopt(struct planner *p)
     act->name = queue_workload_name(p->a, p->job);
     act->edit = EDIT_ADOPT;
     act->bytes = ADOPTED_BYTES;
-    act->body = planner_json(p, meta);
+    act->body = json_print(meta, p->a);
 }
 
 /* The end of the job. Kueue frees the quota when the Workload is Finished. The finalizer is removed from the next
@@ -239,7 +239,7 @@ static void end_pods(struct planner *p)
 /* A job that is being deleted may stay for long, by a finalizer of somebody else: others wait for its quota. */
 void plan_orphans(const struct plan_input *in, struct arena *a, struct plan *out)
 {
-    struct planner p = {.in = in, .a = a, .now_ms = in->now_ms};
+    struct planner p = {.in = in, .out = out, .a = a, .now_ms = in->now_ms};
     bool active = queue_has_active_pods(in);
 
     *out = (struct plan){0};

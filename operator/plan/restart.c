@@ -93,8 +93,8 @@ static int64_t waiting_since(struct planner *p)
     }
     if (!created)
         return 0;
-    p->seen.waiting_ms = planner_first_seen(p, p->in->seen.waiting_ms, p->now_ms);
-    created = planner_first_seen(p, p->seen.waiting_ms, created);
+    p->out->seen.waiting_ms = planner_first_seen(p, p->in->seen.waiting_ms, p->now_ms);
+    created = planner_first_seen(p, p->out->seen.waiting_ms, created);
     /* Not before the end of the last attempt: creation times are of the API server's clock, which may be behind. */
     if (st->last_failure && st->last_failure->attempt == st->attempt - 1)
         created = later(created, later(st->last_failure->time_ms, restart_due_ms(st)));

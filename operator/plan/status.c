@@ -265,7 +265,7 @@ struct action status_action(struct planner *p, const cJSON *diff)
                            .child = CHILD_JOB,
                            .name = arena_strdup(p->a, p->job->name),
                            .uid = arena_strdup(p->a, p->job->uid),
-                           .body = planner_json(p, doc)};
+                           .body = json_print(doc, p->a)};
 }
 
 /* A condition that changed and changed back within one plan did not change. */
@@ -307,8 +307,8 @@ bool status_patch(struct planner *p, struct action *out)
         planner_requeue(p, others ? p->now_ms + WRITE_SPACING_MS : due);
         return false;
     }
-    p->progressed = progressed;
-    p->progress_only = !more;
+    p->out->progressed = progressed;
+    p->out->progress_only = !more;
     *out = status_action(p, diff);
     return true;
 }

@@ -54,7 +54,7 @@ static void scale(struct planner *p, const struct child *d, int replicas)
     act->child = CHILD_DEPLOYMENT;
     act->name = arena_strdup(p->a, d->name);
     act->uid = arena_strdup(p->a, d->uid);
-    act->body = planner_json(p, doc);
+    act->body = json_print(doc, p->a);
 }
 
 static void remove_children(struct planner *p)
