@@ -1,6 +1,7 @@
 /* watches.c - the operator's caches, grouped by the UID of the job. */
 #include "operator/watches.h"
 
+#include "common/heapsize.h"
 #include "operator/actions.h"
 #include "operator/plan/desired.h"
 
@@ -80,11 +81,6 @@ static int decode_setting(const cJSON *object, const struct err *unreadable, str
 static void unsure(void *value)
 {
     *(const char **)value = UNSURE;
-}
-
-static size_t bytes_of_pod(const void *value)
-{
-    return pod_bytes(value);
 }
 
 void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
@@ -292,7 +288,7 @@ struct watches_counts watches_counts(const struct watches *w)
     struct watches_counts n = {.jobs = kube_store_count(kube_cache_store(w->kinds[CHILD_JOB])),
                                .pods = kube_store_count(kube_cache_store(w->kinds[CHILD_POD])),
                                .pod_bytes =
-                                   kube_store_bytes(kube_cache_store(w->kinds[CHILD_POD]), bytes_of_pod)};
+                                   kube_store_bytes(kube_cache_store(w->kinds[CHILD_POD]), heapsize)};
 
     for (int kind = 0; kind < CHILD_KINDS; kind++) {
         if (!w->kinds[kind])

@@ -427,14 +427,6 @@ static void put_tensorboard(cJSON *o, const struct tensorboard_status *t)
     put_text(tb, "note", t->note);
 }
 
-static void put_progress(cJSON *o, const struct jobprogress *p)
-{
-    cJSON *progress = jobprogress_encode(p);
-
-    if (progress)
-        cJSON_AddItemToObject(o, "progress", progress);
-}
-
 cJSON *jobstatus_encode(const struct jobstatus *s)
 {
     cJSON *o = cJSON_CreateObject();
@@ -463,6 +455,6 @@ cJSON *jobstatus_encode(const struct jobstatus *s)
     put_failures(o, s);
     put_avoided(o, s);
     put_tensorboard(o, &s->tensorboard);
-    put_progress(o, &s->progress);
+    cJSON_AddItemToObject(o, "progress", jobprogress_encode(&s->progress)); /* NULL adds nothing */
     return o;
 }

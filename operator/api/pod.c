@@ -2,7 +2,6 @@
 #include "operator/api/pod.h"
 
 #include "common/contract.h"
-#include "common/heapsize.h"
 #include "common/memory.h"
 #include "common/redact.h"
 #include "common/sv.h"
@@ -458,11 +457,6 @@ struct pod *pod_decode(const cJSON *object, const struct err *unreadable, struct
     hide_secrets(&p.training, p.training.state == CONTAINER_TERMINATED, &words);
     hide_secrets(&p.init, p.crashed || p.init.state == CONTAINER_TERMINATED, &words);
     return pack(&p, &words);
-}
-
-size_t pod_bytes(const struct pod *p)
-{
-    return heapsize(p);
 }
 
 bool pod_ended(const struct pod *p)

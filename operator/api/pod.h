@@ -121,8 +121,6 @@ bool pod_has_env(const cJSON *container, const char *name);
 /* `object` is borrowed for the call. unreadable: NULL, or why it has only names. */
 struct pod *pod_decode(const cJSON *object, const struct err *unreadable, struct err *err) MUST_CHECK;
 
-size_t pod_bytes(const struct pod *p); /* heap memory of p */
-
 /* Whether the training container has terminated or can never start. */
 bool pod_ended(const struct pod *p);
 

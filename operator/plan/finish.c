@@ -59,14 +59,6 @@ static bool grace_over(struct planner *p)
     return false;
 }
 
-/* Only at the planned version: the user may just have changed the job. */
-static void delete_job(struct planner *p)
-{
-    struct action *act = planner_delete(p, &p->deletes, CHILD_JOB, p->job->name, p->job->uid);
-
-    act->version = arena_strdup(p->a, p->job->resource_version);
-}
-
 static void time_to_live(struct planner *p)
 {
     const struct opt_i64 *ttl = &p->spec->run_policy.ttl_after_finished_s;
@@ -76,8 +68,9 @@ static void time_to_live(struct planner *p)
     int64_t due = p->st.completion_ms + ttl->v * 1000;
     if (due > p->now_ms)
         planner_requeue(p, due);
-    else
-        delete_job(p);
+    else /* only at the planned version: the user may just have changed the job */
+        planner_on(p, &p->deletes, ACTION_DELETE, CHILD_JOB, p->job->name, p->job->uid)->version =
+            arena_strdup(p->a, p->job->resource_version);
 }
 
 /* by_policy: cleanUpPolicy deletes the pod because it is unfinished. It may have finished meanwhile, so the
@@ -96,14 +89,11 @@ static void lower_deadline(struct planner *p, const struct pod *pod, int64_t to_
 {
     cleanup_json cJSON *doc = cJSON_CreateObject();
     cJSON *meta = cJSON_AddObjectToObject(doc, "metadata");
-    struct action *act = planner_add(p, &p->deletes, ACTION_PATCH);
+    struct action *act = planner_on(p, &p->deletes, ACTION_PATCH, CHILD_POD, pod->name, pod->uid);
 
     cJSON_AddStringToObject(meta, "uid", pod->uid);
     cJSON_AddStringToObject(meta, "resourceVersion", pod->version);
     cJSON_AddNumberToObject(cJSON_AddObjectToObject(doc, "spec"), "activeDeadlineSeconds", (double)to_s);
-    act->child = CHILD_POD;
-    act->name = arena_strdup(p->a, pod->name);
-    act->uid = arena_strdup(p->a, pod->uid);
     act->version = arena_strdup(p->a, pod->version);
     act->body = json_print(doc, p->a);
     planner_event_in(
@@ -170,9 +160,8 @@ void finish_clean_up(struct planner *p)
 static void force(struct planner *p, const struct pod *pod)
 {
     int64_t late_s = (p->now_ms - pod->deletion_ms) / 1000;
-    struct action *act = planner_delete(p, &p->deletes, CHILD_POD, pod->name, pod->uid);
 
-    act->force = true;
+    planner_on(p, &p->deletes, ACTION_DELETE, CHILD_POD, pod->name, pod->uid)->force = true;
     planner_event_in(p, &p->deletes, true, "PodForceDeleted",
                      "pod %s was still on node %s %lld s after its grace period; it may still run there",
                      pod->name, pod->node[0] ? pod->node : "(none)", (long long)late_s);

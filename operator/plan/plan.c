@@ -153,14 +153,6 @@ static bool had_pods(const struct planner *p)
     return p->in->n_pods > 0 || p->st.attempt > 0;
 }
 
-static bool creates_pod(const struct plan *plan)
-{
-    for (int i = 0; i < plan->n_actions; i++)
-        if (plan->actions[i].kind == ACTION_CREATE && plan->actions[i].child == CHILD_POD)
-            return true;
-    return false;
-}
-
 /* A change from Unknown is not a start: the pods may have run all the time. */
 static bool begins_to_run(const struct planner *p)
 {
@@ -176,7 +168,7 @@ static void timing_note(const struct planner *p)
     const struct failure *last = p->st.last_failure;
     bool failed = p->job->status.conditions[COND_REPLICA_FAILURE].state == COND_TRUE;
 
-    if (!had_pods(p) && creates_pod(out))
+    if (!had_pods(p) && planner_creates(out->actions, out->n_actions, CHILD_POD))
         out->waits.first_pod_ms = wanted_since(p);
     if (begins_to_run(p) && failed && last && last->time_ms >= p->st.start_ms)
         out->waits.running_again_ms = last->time_ms;
@@ -313,13 +305,6 @@ static void count_pods(struct planner *p)
         p->st.ready = arena_printf(p->a, "%d%s", running, of);
 }
 
-/* The last pod of an invalid job has ended. What that means is judged when the spec is valid. */
-static void end_run(struct planner *p, const char *message)
-{
-    p->st.phase = JOB_PENDING;
-    planner_condition(p, COND_RUNNING, false, "InvalidSpec", message);
-}
-
 static void plan_invalid(struct planner *p)
 {
     const char *message = p->job->spec_error;
@@ -338,10 +323,13 @@ static void plan_invalid(struct planner *p)
     planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
     count_pods(p);
     queue_begin(p);
-    if (queue_ends_pods(p)) /* others wait for its quota */
+    if (queue_ends_pods(p)) { /* others wait for its quota */
         lifecycle_wait(p);
-    else if (!queue_is_used(p) && p->st.phase == JOB_RUNNING)
-        end_run(p, message);
+    } else if (!queue_is_used(p) && p->st.phase == JOB_RUNNING) {
+        /* The last pod has ended. What that means is judged when the spec is valid. */
+        p->st.phase = JOB_PENDING;
+        planner_condition(p, COND_RUNNING, false, "InvalidSpec", message);
+    }
     queuewrite_act(p);
 }
 

@@ -33,6 +33,14 @@ void planner_event_in(struct planner *p, struct action_list *list, bool warning,
     va_end(ap);
 }
 
+bool planner_creates(const struct action *items, int n, enum child_kind child)
+{
+    for (int i = 0; i < n; i++)
+        if (items[i].kind == ACTION_CREATE && items[i].child == child)
+            return true;
+    return false;
+}
+
 struct action *planner_create(struct planner *p, struct action_list *list, enum child_kind child,
                               const char *name, cJSON *body)
 {
@@ -45,10 +53,10 @@ struct action *planner_create(struct planner *p, struct action_list *list, enum 
     return act;
 }
 
-struct action *planner_delete(struct planner *p, struct action_list *list, enum child_kind child,
-                              const char *name, const char *uid)
+struct action *planner_on(struct planner *p, struct action_list *list, enum action_kind kind,
+                          enum child_kind child, const char *name, const char *uid)
 {
-    struct action *act = planner_add(p, list, ACTION_DELETE);
+    struct action *act = planner_add(p, list, kind);
 
     act->child = child;
     act->name = arena_strdup(p->a, name);
@@ -58,7 +66,8 @@ struct action *planner_delete(struct planner *p, struct action_list *list, enum 
 
 struct action *planner_delete_pod(struct planner *p, const struct pod *pod)
 {
-    return pod->deletion_ms ? NULL : planner_delete(p, &p->deletes, CHILD_POD, pod->name, pod->uid);
+    return pod->deletion_ms ? NULL
+                            : planner_on(p, &p->deletes, ACTION_DELETE, CHILD_POD, pod->name, pod->uid);
 }
 
 int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms)

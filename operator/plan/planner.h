@@ -82,6 +82,9 @@ bool planner_has_other_template(const struct planner *p);
 /* Whether all pods (of an elastic job: at least minReplicas) run or have succeeded. */
 bool planner_gang_runs(const struct planner *p);
 
+/* Whether the actions create an object of this kind. */
+bool planner_creates(const struct action *items, int n, enum child_kind child);
+
 /* Whether a slot of the attempt has a pod. Other pods with the job's labels may be anybody's. */
 bool planner_has_pods(const struct planner *p);
 
@@ -99,11 +102,11 @@ struct action *planner_add(struct planner *p, struct action_list *list, enum act
 void planner_event_in(struct planner *p, struct action_list *list, bool warning, const char *reason,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* Frees `body`. */
+/* An action on an existing object. planner_create: frees `body`. */
 struct action *planner_create(struct planner *p, struct action_list *list, enum child_kind child,
                               const char *name, cJSON *body);
-struct action *planner_delete(struct planner *p, struct action_list *list, enum child_kind child,
-                              const char *name, const char *uid);
+struct action *planner_on(struct planner *p, struct action_list *list, enum action_kind kind,
+                          enum child_kind child, const char *name, const char *uid);
 
 /* NULL: the pod is Terminating already. */
 struct action *planner_delete_pod(struct planner *p, const struct pod *pod);

@@ -39,21 +39,10 @@ static bool is_active_remotely(struct planner *p)
     return due > p->now_ms;
 }
 
-static struct action *act_on(struct planner *p, struct action_list *list, enum action_kind kind,
-                             const struct workload *w)
-{
-    struct action *act = planner_add(p, list, kind);
-
-    act->child = CHILD_WORKLOAD;
-    act->name = arena_strdup(p->a, w->name);
-    act->uid = arena_strdup(p->a, w->uid);
-    return act;
-}
-
 static struct action *edit(struct planner *p, struct action_list *list, const struct workload *w,
                            enum action_edit what)
 {
-    struct action *act = act_on(p, list, ACTION_EDIT, w);
+    struct action *act = planner_on(p, list, ACTION_EDIT, CHILD_WORKLOAD, w->name, w->uid);
 
     act->edit = what;
     act->bytes = w->bytes;
@@ -70,7 +59,7 @@ static void apply(struct planner *p, struct action_list *list, enum workload_con
     const char *name = workload_condition_name(type);
     cleanup_json cJSON *text = cJSON_CreateString(message);
     char now[CLOCK_RFC3339_BYTES];
-    struct action *act = act_on(p, list, ACTION_APPLY, w);
+    struct action *act = planner_on(p, list, ACTION_APPLY, CHILD_WORKLOAD, w->name, w->uid);
 
     clock_rfc3339(p->now_ms, false, now);
     act->manager = arena_printf(p->a, "ptj-operator-%s", name);
@@ -86,7 +75,7 @@ static void apply(struct planner *p, struct action_list *list, enum workload_con
 static void remove_finalizer(struct planner *p, const struct workload *w)
 {
     if (w->finalizer)
-        act_on(p, &p->workloads, ACTION_PATCH, w)->body =
+        planner_on(p, &p->workloads, ACTION_PATCH, CHILD_WORKLOAD, w->name, w->uid)->body =
             arena_printf(p->a, "{\"metadata\":{\"uid\":\"%s\",\"resourceVersion\":\"%s\",\"finalizers\":%s}}",
                          w->uid, w->version, w->other_finalizers);
 }
@@ -95,7 +84,7 @@ static void remove_finalizer(struct planner *p, const struct workload *w)
 static void remove_workload(struct planner *p, const struct workload *w)
 {
     if (!w->deleting)
-        (void)planner_delete(p, &p->workloads, CHILD_WORKLOAD, w->name, w->uid);
+        (void)planner_on(p, &p->workloads, ACTION_DELETE, CHILD_WORKLOAD, w->name, w->uid);
     else
         remove_finalizer(p, w);
 }
@@ -232,7 +221,7 @@ static void end_pods(struct planner *p)
     for (int i = 0; i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
         if (queue_is_active(pod) && !pod->deletion_ms)
-            (void)planner_delete(p, &p->workloads, CHILD_POD, pod->name, pod->uid);
+            (void)planner_on(p, &p->workloads, ACTION_DELETE, CHILD_POD, pod->name, pod->uid);
     }
 }
 

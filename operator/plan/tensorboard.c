@@ -41,7 +41,6 @@ static void create(struct planner *p, enum child_kind child, cJSON *body)
 static void scale(struct planner *p, const struct child *d, int replicas)
 {
     cleanup_json cJSON *doc = cJSON_CreateObject();
-    struct action *act = planner_add(p, &p->tensorboard, ACTION_PATCH);
 
     cJSON_AddStringToObject(cJSON_AddObjectToObject(doc, "metadata"), "uid", d->uid);
     cJSON *spec = cJSON_AddObjectToObject(doc, "spec");
@@ -51,10 +50,8 @@ static void scale(struct planner *p, const struct child *d, int replicas)
         cJSON *pod = cJSON_AddObjectToObject(template, "spec");
         cJSON_AddItemToObject(pod, "affinity", desired_tensorboard_affinity(p));
     }
-    act->child = CHILD_DEPLOYMENT;
-    act->name = arena_strdup(p->a, d->name);
-    act->uid = arena_strdup(p->a, d->uid);
-    act->body = json_print(doc, p->a);
+    planner_on(p, &p->tensorboard, ACTION_PATCH, CHILD_DEPLOYMENT, d->name, d->uid)->body =
+        json_print(doc, p->a);
 }
 
 static void remove_children(struct planner *p)
@@ -63,9 +60,9 @@ static void remove_children(struct planner *p)
     const struct child *s = p->in->tb_service;
 
     if (d && !d->deleting)
-        (void)planner_delete(p, &p->tensorboard, CHILD_DEPLOYMENT, d->name, d->uid);
+        (void)planner_on(p, &p->tensorboard, ACTION_DELETE, CHILD_DEPLOYMENT, d->name, d->uid);
     if (s && !s->deleting)
-        (void)planner_delete(p, &p->tensorboard, CHILD_SERVICE, s->name, s->uid);
+        (void)planner_on(p, &p->tensorboard, ACTION_DELETE, CHILD_SERVICE, s->name, s->uid);
 }
 
 static bool expired(struct planner *p)
@@ -93,7 +90,7 @@ static void keep_deployment(struct planner *p, int replicas)
     } else if (d->deleting) {
         return;
     } else if (strcmp(d->spec_hash, hash) != 0) {
-        (void)planner_delete(p, &p->tensorboard, CHILD_DEPLOYMENT, d->name, d->uid);
+        (void)planner_on(p, &p->tensorboard, ACTION_DELETE, CHILD_DEPLOYMENT, d->name, d->uid);
     } else if (d->replicas != replicas) {
         scale(p, d, replicas);
     }
