@@ -130,11 +130,17 @@ int decode_text(const struct json_at *at, const char *key, size_t max_bytes, con
     return 0;
 }
 
+bool decode_next(const struct json_at *list, struct json_at *item)
+{
+    *item = item->parent ? json_item(list, item->node->next, item->index + 1)
+                         : json_item(list, list->node ? list->node->child : NULL, 0);
+    return item->node;
+}
+
 int decode_strings(const struct json_at *at, const char *key, int max_items, size_t max_bytes,
                    struct arena *a, const char *const **ret, int *ret_n, struct err *err)
 {
     struct json_at list = json_member(at, key);
-    const cJSON *child;
     int n = 0;
 
     if (json_expect_array(&list, max_items, err) < 0)
@@ -142,14 +148,12 @@ int decode_strings(const struct json_at *at, const char *key, int max_items, siz
     if (!list.node)
         return 0;
     const char **out = arena_array(a, (size_t)cJSON_GetArraySize(list.node) + 1, const char *);
-    cJSON_ArrayForEach(child, list.node)
-    {
-        struct json_at item = json_item(&list, child, n);
-        if (!cJSON_IsString(child))
+    for (struct json_at item = {0}; decode_next(&list, &item);) {
+        if (!cJSON_IsString(item.node))
             return json_err(&item, err, "expected a string");
-        if (check_length(&item, child->valuestring, max_bytes, err) < 0)
+        if (check_length(&item, item.node->valuestring, max_bytes, err) < 0)
             return -1;
-        out[n++] = child->valuestring;
+        out[n++] = item.node->valuestring;
     }
     *ret = out;
     *ret_n = n;

@@ -53,6 +53,9 @@ int decode_opt_i64(const struct json_at *at, const char *key, int64_t min, int64
 int decode_text(const struct json_at *at, const char *key, size_t max_bytes, const char **ret,
                 struct err *err) MUST_CHECK;
 
+/* The next item of a list: for (struct json_at item = {0}; decode_next(&list, &item);). */
+bool decode_next(const struct json_at *list, struct json_at *item);
+
 /* Decode a list of strings of at most max_bytes each, borrowed from the tree; the array lives in the
  * arena. */
 int decode_strings(const struct json_at *at, const char *key, int max_items, size_t max_bytes,

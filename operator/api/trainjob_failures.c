@@ -18,16 +18,12 @@ static int require(const struct json_at *at, const char *key, struct err *err)
 /* `zero`: whether 0 may stand in the list. */
 static int check_codes(const struct json_at *list, bool zero, struct err *err)
 {
-    const cJSON *node;
     double before = -1;
-    int i = 0;
 
     if (json_expect_array(list, CODES_MAX, err) < 0)
         return -1;
-    cJSON_ArrayForEach(node, list->node)
-    {
-        struct json_at item = json_item(list, node, i++);
-        double v = cJSON_IsNumber(node) ? node->valuedouble : -1;
+    for (struct json_at item = {0}; decode_next(list, &item);) {
+        double v = cJSON_IsNumber(item.node) ? item.node->valuedouble : -1;
         if (!(v >= (zero ? 0 : 1) && v <= 255) || v != (int32_t)v)
             return json_err(&item, err, "expected an integer %d..255%s", zero ? 0 : 1,
                             zero ? "" : ": 0 is not a failure");
@@ -61,14 +57,10 @@ static int check_conditions(const struct json_at *list, struct err *err)
 {
     static const char *const KNOWN[] = {"type", "status", NULL};
     static const char *const STATES[] = {"True", "False", "Unknown", NULL};
-    const cJSON *node;
-    int i = 0;
 
     if (json_expect_array(list, PATTERNS_MAX, err) < 0)
         return -1;
-    cJSON_ArrayForEach(node, list->node)
-    {
-        struct json_at item = json_item(list, node, i++);
+    for (struct json_at item = {0}; decode_next(list, &item);) {
         const char *type = NULL;
         int state = 0;
         if (decode_members(&item, KNOWN, NULL, err) < 0 ||
@@ -100,17 +92,12 @@ int trainjob_decode_failure_policy(const struct json_at *run_policy, const cJSON
     static const char *const KNOWN[] = {"rules", NULL};
     struct json_at at = json_member(run_policy, "podFailurePolicy");
     struct json_at rules = json_member(&at, "rules");
-    const cJSON *node;
-    int i = 0;
 
     if (decode_members(&at, KNOWN, NULL, err) < 0 || json_expect_array(&rules, RULES_MAX, err) < 0)
         return -1;
-    cJSON_ArrayForEach(node, rules.node)
-    {
-        struct json_at item = json_item(&rules, node, i++);
+    for (struct json_at item = {0}; decode_next(&rules, &item);)
         if (check_rule(&item, err) < 0)
             return -1;
-    }
     *ret = rules.node;
     return 0;
 }
@@ -133,12 +120,8 @@ int trainjob_check_failure_policy(const struct json_at *spec, const struct train
     struct json_at policy = json_member(spec, "runPolicy");
     struct json_at failures = json_member(&policy, "podFailurePolicy");
     struct json_at rules = json_member(&failures, "rules");
-    const cJSON *node;
-    int i = 0;
 
-    cJSON_ArrayForEach(node, rules.node)
-    {
-        struct json_at item = json_item(&rules, node, i++);
+    for (struct json_at item = {0}; decode_next(&rules, &item);) {
         struct json_at codes = json_member(&item, "onExitCodes");
         struct json_at at = json_member(&codes, "containerName");
         if (at.node && !has_container(s, at.node->valuestring))

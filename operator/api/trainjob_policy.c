@@ -84,14 +84,11 @@ int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct
 static int decode_exit_codes(const struct json_at *at, struct run_policy *ret, struct err *err)
 {
     struct json_at list = json_member(at, "retryableExitCodes");
-    const cJSON *node;
 
     if (json_expect_array(&list, TRAINJOB_EXIT_CODES_MAX, err) < 0)
         return -1;
-    cJSON_ArrayForEach(node, list.node)
-    {
-        struct json_at item = json_item(&list, node, ret->n_retryable_exit_codes);
-        double v = cJSON_IsNumber(node) ? node->valuedouble : -1;
+    for (struct json_at item = {0}; decode_next(&list, &item);) {
+        double v = cJSON_IsNumber(item.node) ? item.node->valuedouble : -1;
         if (!(v >= 1 && v <= 255) || v != (int32_t)v)
             return json_err(&item, err, "expected an integer 1..255");
         ret->retryable_exit_codes[ret->n_retryable_exit_codes++] = (int32_t)v;

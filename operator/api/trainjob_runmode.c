@@ -34,15 +34,12 @@ static int decode_list(const struct json_at *parent, const char *key, const stru
                        struct arena *a, struct run_mode *ret, struct err *err)
 {
     struct json_at list = json_member(parent, key);
-    const cJSON *node;
 
     ret->tree = list.node;
     if (json_expect_array(&list, TRAINJOB_TYPES_MAX, err) < 0)
         return -1;
     ret->items = arena_array(a, (size_t)cJSON_GetArraySize(list.node) + 1, struct run_instead);
-    cJSON_ArrayForEach(node, list.node)
-    {
-        struct json_at item = json_item(&list, node, ret->n);
+    for (struct json_at item = {0}; decode_next(&list, &item);) {
         struct json_at type = json_member(&item, "type");
         struct run_instead *r = &ret->items[ret->n];
         if (decode_one(&item, strcmp(key, "resumeSpecs") == 0, a, r, err) < 0)

@@ -9,15 +9,9 @@ static const char *const POLICIES[] = {"Always", "OnFailure", "Never", "ExitCode
 
 static int check_quantities(const struct json_at *containers, struct err *err)
 {
-    const cJSON *node;
-    int i = 0;
-
-    cJSON_ArrayForEach(node, containers->node)
-    {
-        const struct json_at c = json_item(containers, node, i++);
-        if (cJSON_IsObject(node) && quantity_check(&c, err) < 0)
+    for (struct json_at c = {0}; decode_next(containers, &c);)
+        if (cJSON_IsObject(c.node) && quantity_check(&c, err) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -36,8 +30,7 @@ static int check_template(const struct json_at *template, struct err *err)
         return -1;
     if (cJSON_GetArraySize(containers.node) < 1)
         return json_err(&containers, err, "expected at least one container");
-    for (int i = 0; i < cJSON_GetArraySize(containers.node); i++) {
-        struct json_at c = json_item(&containers, cJSON_GetArrayItem(containers.node, i), i);
+    for (struct json_at c = {0}; decode_next(&containers, &c);) {
         struct json_at name = json_member(&c, "name");
         if (!cJSON_IsString(name.node) || !name.node->valuestring[0])
             return json_err(&name, err, "expected a name");
@@ -147,16 +140,13 @@ static int decode_replica_specs(const struct json_at *spec, struct arena *a, str
                                 struct err *err)
 {
     struct json_at list = json_member(spec, "replicaSpecs");
-    const cJSON *node;
 
     if (json_expect_array(&list, TRAINJOB_TYPES_MAX, err) < 0)
         return -1;
     if (cJSON_GetArraySize(list.node) < 1)
         return json_err(&list, err, "expected 1..%d items, got none", TRAINJOB_TYPES_MAX);
-    cJSON_ArrayForEach(node, list.node)
-    {
+    for (struct json_at item = {0}; decode_next(&list, &item);) {
         int n = ret->n_replica_specs;
-        struct json_at item = json_item(&list, node, n);
         struct replica_spec *r = &ret->replica_specs[n];
         if (decode_replica_spec(&item, r, err) < 0)
             return -1;

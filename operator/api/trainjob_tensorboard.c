@@ -83,20 +83,15 @@ static int decode_log_dir(const struct json_at *tb, struct arena *a, struct tens
     static const char *const REFUSED[] = {"s3", "http", NULL};
     struct json_at dir = json_member(tb, "logDir");
     struct json_at pvc = json_member(&dir, "pvc");
-    const cJSON *node;
-    int i = 0;
 
     if (decode_members(&dir, KNOWN, REFUSED, err) < 0 || json_expect_array(&pvc, PVCS_MAX, err) < 0)
         return -1;
     if (cJSON_GetArraySize(pvc.node) < 1)
         return json_err(&pvc, err, "expected at least one PVC");
     struct tensorboard_log *logs = arena_array(a, LOGS_MAX, struct tensorboard_log);
-    cJSON_ArrayForEach(node, pvc.node)
-    {
-        struct json_at item = json_item(&pvc, node, i++);
+    for (struct json_at item = {0}; decode_next(&pvc, &item);)
         if (decode_pvc(&item, a, logs, &ret->n_logs, err) < 0)
             return -1;
-    }
     ret->logs = logs;
     return 0;
 }
