@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int find_word(const char *const *words, const char *s)
+int decode_index(const char *const *words, const char *s)
 {
-    for (int i = 0; words && words[i]; i++)
+    for (int i = 0; words && s && words[i]; i++)
         if (strcmp(words[i], s) == 0)
             return i;
     return -1;
@@ -51,10 +51,10 @@ int decode_members(const struct json_at *at, const char *const *known, const cha
         return -1;
     cJSON_ArrayForEach(child, at->node)
     {
-        if (find_word(known, child->string) >= 0 || cJSON_IsNull(child))
+        if (decode_index(known, child->string) >= 0 || cJSON_IsNull(child))
             continue;
         struct json_at m = json_member(at, child->string);
-        if (find_word(refused, child->string) >= 0)
+        if (decode_index(refused, child->string) >= 0)
             return json_err(&m, err, "not supported by this version");
         return json_err(&m, err, "unknown field");
     }
@@ -87,13 +87,11 @@ int decode_word(const struct json_at *at, const char *key, const char *const *wo
 
     if (json_get_str(at, key, &s, err) < 0)
         return -1;
-    if (!s)
-        return 0;
-    int i = find_word(words, s);
-    if (i >= 0) {
+    int i = decode_index(words, s);
+    if (i >= 0)
         *ret = i;
+    if (i >= 0 || !s)
         return 0;
-    }
     for (size_t len = 0, n = 0; words[n] && len < sizeof(list); n++)
         len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", n ? ", " : "", words[n]);
     struct json_at m = json_member(at, key);

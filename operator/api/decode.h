@@ -42,6 +42,9 @@ int decode_members(const struct json_at *at, const char *const *known, const cha
 /* Refuse numbers anywhere in `at` that cJSON may have rounded: the pod would get another number. */
 int decode_numbers(const struct json_at *at, struct err *err) MUST_CHECK;
 
+/* The index in `words`, which ends with NULL; -1: it is not there. Both may be NULL. */
+int decode_index(const char *const *words, const char *s);
+
 /* Decode one of `words` (ends with NULL); *ret is its index. Absent: *ret is unchanged. */
 int decode_word(const struct json_at *at, const char *key, const char *const *words, int *ret,
                 struct err *err) MUST_CHECK;

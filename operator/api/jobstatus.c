@@ -8,29 +8,23 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const PHASES[] = {"",         "Pending",   "Running", "Paused",
-                                     "Resuming", "Succeeded", "Failed",  "Unknown"};
+static const char *const PHASES[] = {"",          "Pending", "Running", "Paused", "Resuming",
+                                     "Succeeded", "Failed",  "Unknown", NULL};
 static const char *const CONDITIONS[] = {"Initialized", "Running", "ReplicaFailure", "Completed",
-                                         "Failed",      "Paused",  "InvalidSpec"};
+                                         "Failed",      "Paused",  "InvalidSpec",    NULL};
 static const char *const REPLICA_PHASE_NAMES[] = {"Creating", "Pending", "Running", "Succeeded",
-                                                  "Failed",   "Unknown", "Deleted"};
+                                                  "Failed",   "Unknown", "Deleted", NULL};
 
 const char *job_phase_name(enum job_phase p)
 {
     return PHASES[p];
 }
 
-static int word_index(const char *const *words, size_t n, const char *s, int fallback)
-{
-    for (size_t i = 0; s && i < n; i++)
-        if (strcmp(words[i], s) == 0)
-            return (int)i;
-    return fallback;
-}
-
 enum job_phase job_phase_of(const cJSON *status)
 {
-    return (enum job_phase)word_index(PHASES, JOB_PHASES, json_str(status, "phase"), JOB_NONE);
+    int phase = decode_index(PHASES, json_str(status, "phase"));
+
+    return phase < 0 ? JOB_NONE : (enum job_phase)phase;
 }
 
 static const char *text(const cJSON *node, const char *key, struct arena *a)
@@ -56,7 +50,7 @@ static const cJSON *list(const cJSON *node, const char *key)
 
 int condition_type_of(const cJSON *condition)
 {
-    return word_index(CONDITIONS, COND_TYPES, json_str(condition, "type"), -1);
+    return decode_index(CONDITIONS, json_str(condition, "type"));
 }
 
 enum condition_state condition_state_of(const cJSON *condition)
@@ -168,11 +162,11 @@ static void read_avoided(const cJSON *node, struct arena *a, struct jobstatus *s
 static void read_replica(const cJSON *node, struct arena *a, struct replica_status *r)
 {
     const cJSON *container = cJSON_GetArrayItem(list(node, "containers"), 0);
+    int phase = decode_index(REPLICA_PHASE_NAMES, json_str(node, "phase"));
 
     r->name = text(node, "name", a);
     r->uid = text(node, "uid", a);
-    r->phase = (enum replica_phase)word_index(REPLICA_PHASE_NAMES, REPLICA_PHASES, json_str(node, "phase"),
-                                              REPLICA_UNKNOWN);
+    r->phase = phase < 0 ? REPLICA_UNKNOWN : (enum replica_phase)phase;
     r->restarts = small(node, "restarts", 0);
     r->container = text(container, "name", a);
     r->state = text(container, "state", a);

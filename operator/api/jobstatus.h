@@ -150,7 +150,7 @@ cJSON *jobstatus_encode(const struct jobstatus *s);
 
 const char *job_phase_name(enum job_phase p);
 enum job_phase job_phase_of(const cJSON *status); /* JOB_NONE if absent or unknown */
-int condition_type_of(const cJSON *condition); /* -1: another controller's */
+int condition_type_of(const cJSON *condition);    /* -1: another controller's */
 enum condition_state
 condition_state_of(const cJSON *condition); /* COND_UNKNOWN if it is neither True nor False */
 /* Whether another controller's condition fits into the status with ours and all newer ones of other

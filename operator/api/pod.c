@@ -94,12 +94,9 @@ const char *api_controller_uid(const cJSON *metadata)
 
 static enum gang_scheduler read_gang(const cJSON *labels)
 {
-    const char *word = or_empty(json_str(labels, LABEL_GANG));
+    int i = decode_index(gang_schedulers, json_str(labels, LABEL_GANG));
 
-    for (int i = GANG_COSCHEDULING; gang_schedulers[i]; i++)
-        if (strcmp(word, gang_schedulers[i]) == 0)
-            return (enum gang_scheduler)i;
-    return GANG_NONE;
+    return i < 0 ? GANG_NONE : (enum gang_scheduler)i;
 }
 
 bool pod_has_native_group(const cJSON *object)
@@ -135,15 +132,11 @@ static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
 
 static enum pod_phase read_phase(const cJSON *status)
 {
-    static const char *const NAMES[] = {"Pending", "Running", "Succeeded", "Failed"};
+    static const char *const NAMES[] = {"Pending", "Running", "Succeeded", "Failed", NULL};
     const char *s = json_str(status, "phase");
+    int i = s ? decode_index(NAMES, s) : POD_PENDING;
 
-    if (!s)
-        return POD_PENDING;
-    for (int i = 0; i < 4; i++)
-        if (strcmp(s, NAMES[i]) == 0)
-            return (enum pod_phase)i;
-    return POD_PHASE_UNKNOWN;
+    return i < 0 ? POD_PHASE_UNKNOWN : (enum pod_phase)i;
 }
 
 static void set_unplaced(struct pod *p, enum pod_unplaced why, const char *by)
@@ -391,7 +384,8 @@ static struct pod *pack(struct pod *p, struct arena *a)
  * secret. */
 static const char *hide_in_report(char *text, struct arena *a)
 {
-    static const char *const MEMBERS[] = {"rank", "exitCode", "signal", "host", "message", "noProgress"};
+    static const char *const MEMBERS[] = {"rank",    "exitCode",   "signal", "host",
+                                          "message", "noProgress", NULL};
     const char *behind;
     cleanup_json cJSON *o =
         strncmp(text, "{\"rank\":", 8) == 0 ? cJSON_ParseWithOpts(text, &behind, false) : NULL;
@@ -401,10 +395,7 @@ static const char *hide_in_report(char *text, struct arena *a)
         return NULL;
     cJSON_ArrayForEach(m, o)
     {
-        size_t i = 0;
-        while (i < ARRAY_LEN(MEMBERS) && strcmp(m->string, MEMBERS[i]) != 0)
-            i++;
-        if (i == ARRAY_LEN(MEMBERS) || cJSON_IsObject(m) || cJSON_IsArray(m))
+        if (decode_index(MEMBERS, m->string) < 0 || cJSON_IsObject(m) || cJSON_IsArray(m))
             return NULL;
         if (cJSON_IsString(m))
             redact_secrets(m->valuestring);

@@ -75,19 +75,12 @@ static int64_t quantity_whole(const cJSON *q)
  * cores (aliyun.com/gpu-mem, nvidia.com/gpucores), not GPUs. */
 static bool counts_gpus(const char *resource)
 {
-    static const char *const NAMES[] = {"gpu", "gpu.shared", "vgpu", "dcu"};
-    static const char *const INTEL[] = {"gpu.intel.com/i915", "gpu.intel.com/xe"};
+    static const char *const NAMES[] = {"gpu", "gpu.shared", "vgpu", "dcu", NULL};
+    static const char *const INTEL[] = {"gpu.intel.com/i915", "gpu.intel.com/xe", NULL};
     const char *slash = strchr(resource, '/');
 
-    if (!slash)
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
-        if (strcmp(slash + 1, NAMES[i]) == 0)
-            return true;
-    for (size_t i = 0; i < ARRAY_LEN(INTEL); i++)
-        if (strcmp(resource, INTEL[i]) == 0)
-            return true;
-    return strncmp(slash + 1, "mig-", 4) == 0;
+    return slash && (decode_index(NAMES, slash + 1) >= 0 || decode_index(INTEL, resource) >= 0 ||
+                     strncmp(slash + 1, "mig-", 4) == 0);
 }
 
 int64_t trainjob_gpus(const cJSON *container, bool *ret_some)

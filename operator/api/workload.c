@@ -13,8 +13,8 @@
 
 enum { CONDITIONS_READ = 64, CHECKS_READ = 64 };
 
-static const char *const CONDITION_NAMES[] = {"QuotaReserved", "Admitted", "Evicted", "PodsReady",
-                                              "Finished"};
+static const char *const CONDITION_NAMES[] = {"QuotaReserved", "Admitted", "Evicted",
+                                              "PodsReady",     "Finished", NULL};
 
 const char *workload_condition_name(enum workload_condition_type type)
 {
@@ -196,18 +196,17 @@ static void read_conditions(const cJSON *list, struct arena *a, struct workload 
 
     cJSON_ArrayForEach(c, list)
     {
-        const char *type = json_str(c, "type"), *message = json_str(c, "message");
+        const char *message = json_str(c, "message");
+        int type = decode_index(CONDITION_NAMES, json_str(c, "type"));
         if (n++ == CONDITIONS_READ)
             return;
-        for (int t = 0; type && t < WORKLOAD_CONDITIONS; t++) {
-            if (strcmp(type, CONDITION_NAMES[t]) != 0)
-                continue;
-            struct workload_condition *to = &w->conditions[t];
-            to->state = condition_state_of(c);
-            to->reason = text(c, "reason", DECODE_REASON_BYTES);
-            if (message)
-                to->message = arena_strndup(a, message, text_head(message, WORKLOAD_MESSAGE_BYTES));
-        }
+        if (type < 0)
+            continue;
+        struct workload_condition *to = &w->conditions[type];
+        to->state = condition_state_of(c);
+        to->reason = text(c, "reason", DECODE_REASON_BYTES);
+        if (message)
+            to->message = arena_strndup(a, message, text_head(message, WORKLOAD_MESSAGE_BYTES));
     }
 }
 

@@ -239,8 +239,8 @@ static void record_failure(struct planner *p, const struct judgement *j)
 static const char *describe_end(struct planner *p, const struct verdict *v)
 {
     static const char *const SAY_NO_MORE[] = {"PermanentExitCode", "RetryableExitCode", "NoProgress",
-                                              "InitContainerFailed"};
-    const char *reason = v->reason;
+                                              "InitContainerFailed", NULL};
+    const char *reason = decode_index(SAY_NO_MORE, v->reason) < 0 ? v->reason : "";
     const char *line = rootcause_line(v->message, "", p->a);
     char code[64] = "";
 
@@ -248,9 +248,6 @@ static const char *describe_end(struct planner *p, const struct verdict *v)
         snprintf(code, sizeof(code), "exit code %d (signal %d)", v->exit_code, v->signal);
     else if (v->exit_code >= 0)
         snprintf(code, sizeof(code), "exit code %d", v->exit_code);
-    for (size_t i = 0; i < ARRAY_LEN(SAY_NO_MORE); i++)
-        if (strcmp(v->reason, SAY_NO_MORE[i]) == 0)
-            reason = "";
     return arena_printf(p->a, "%s%s%s%s%s", code, code[0] && reason[0] ? ": " : "", reason,
                         line[0] ? ": " : "", line);
 }

@@ -212,15 +212,12 @@ static bool same_pods(const struct jobstatus *old, const struct jobstatus *st)
  * write. The progress has its own rule. */
 static bool has_more_than_details(const struct planner *p, const cJSON *diff)
 {
-    static const char *const DETAILS[] = {"aggregate", "tasks", "ranAttempt", "progress"};
+    static const char *const DETAILS[] = {"aggregate", "tasks", "ranAttempt", "progress", NULL};
     const cJSON *member;
 
     cJSON_ArrayForEach(member, diff)
     {
-        bool found = false;
-        for (size_t i = 0; i < ARRAY_LEN(DETAILS); i++)
-            found |= strcmp(member->string, DETAILS[i]) == 0;
-        if (!found)
+        if (decode_index(DETAILS, member->string) < 0)
             return true;
     }
     return !jobstatus_finished(&p->st) && !same_pods(&p->job->status, &p->st);
