@@ -34,11 +34,25 @@ static int check_codes(const struct json_at *list, bool zero, struct err *err)
     return 0;
 }
 
-static int check_exit_codes(const struct json_at *at, struct err *err)
+/* s NULL: any may exist. */
+static bool has_container(const struct trainjob_spec *s, const char *name)
+{
+    static const char *const LISTS[] = {"containers", "initContainers"};
+
+    for (int i = 0; s && i < s->n_replica_specs; i++)
+        for (size_t k = 0; k < ARRAY_LEN(LISTS); k++)
+            if (json_item_with(
+                    json_find(s->replica_specs[i].template, (const char *[]){"spec", LISTS[k], NULL}), "name",
+                    name))
+                return true;
+    return !s;
+}
+
+static int check_exit_codes(const struct json_at *at, const struct trainjob_spec *s, struct err *err)
 {
     static const char *const KNOWN[] = {"containerName", "operator", "values", NULL};
     static const char *const OPERATORS[] = {"In", "NotIn", NULL};
-    struct json_at values = json_member(at, "values");
+    struct json_at values = json_member(at, "values"), name = json_member(at, "containerName");
     const char *container = NULL;
     int in = 0;
 
@@ -48,6 +62,8 @@ static int check_exit_codes(const struct json_at *at, struct err *err)
         decode_text(at, "containerName", DECODE_LABEL_BYTES, &container, err) < 0 ||
         check_codes(&values, in != 0, err) < 0 || require(at, "operator", err) < 0)
         return -1;
+    if (container && !has_container(s, container))
+        return json_err(&name, err, "no template has a container or init container \"%s\"", container);
     return cJSON_GetArraySize(values.node) > 0
                ? 0
                : json_err(&values, err, "expected 1..%d exit codes, got none", CODES_MAX);
@@ -71,7 +87,7 @@ static int check_conditions(const struct json_at *list, struct err *err)
     return 0;
 }
 
-static int check_rule(const struct json_at *at, struct err *err)
+static int check_rule(const struct json_at *at, const struct trainjob_spec *s, struct err *err)
 {
     static const char *const KNOWN[] = {"action", "onExitCodes", "onPodConditions", NULL};
     struct json_at codes = json_member(at, "onExitCodes");
@@ -79,7 +95,7 @@ static int check_rule(const struct json_at *at, struct err *err)
     int action = 0;
 
     if (decode_members(at, KNOWN, NULL, err) < 0 || decode_word(at, "action", ACTIONS, &action, err) < 0 ||
-        check_exit_codes(&codes, err) < 0 || check_conditions(&conditions, err) < 0 ||
+        check_exit_codes(&codes, s, err) < 0 || check_conditions(&conditions, err) < 0 ||
         require(at, "action", err) < 0)
         return -1;
     return (codes.node != NULL) != (cJSON_GetArraySize(conditions.node) > 0)
@@ -87,7 +103,8 @@ static int check_rule(const struct json_at *at, struct err *err)
                : json_err(at, err, "expected onExitCodes or onPodConditions, one of them");
 }
 
-int trainjob_decode_failure_policy(const struct json_at *run_policy, const cJSON **ret, struct err *err)
+int trainjob_decode_failure_policy(const struct json_at *run_policy, const struct trainjob_spec *s,
+                                   const cJSON **ret, struct err *err)
 {
     static const char *const KNOWN[] = {"rules", NULL};
     struct json_at at = json_member(run_policy, "podFailurePolicy");
@@ -96,37 +113,8 @@ int trainjob_decode_failure_policy(const struct json_at *run_policy, const cJSON
     if (decode_members(&at, KNOWN, NULL, err) < 0 || json_expect_array(&rules, RULES_MAX, err) < 0)
         return -1;
     for (struct json_at item = {0}; decode_next(&rules, &item);)
-        if (check_rule(&item, err) < 0)
+        if (check_rule(&item, s, err) < 0)
             return -1;
     *ret = rules.node;
-    return 0;
-}
-
-static bool has_container(const struct trainjob_spec *s, const char *name)
-{
-    static const char *const LISTS[] = {"containers", "initContainers"};
-
-    for (int i = 0; i < s->n_replica_specs; i++)
-        for (size_t k = 0; k < ARRAY_LEN(LISTS); k++)
-            if (json_item_with(
-                    json_find(s->replica_specs[i].template, (const char *[]){"spec", LISTS[k], NULL}), "name",
-                    name))
-                return true;
-    return false;
-}
-
-int trainjob_check_failure_policy(const struct json_at *spec, const struct trainjob_spec *s, struct err *err)
-{
-    struct json_at policy = json_member(spec, "runPolicy");
-    struct json_at failures = json_member(&policy, "podFailurePolicy");
-    struct json_at rules = json_member(&failures, "rules");
-
-    for (struct json_at item = {0}; decode_next(&rules, &item);) {
-        struct json_at codes = json_member(&item, "onExitCodes");
-        struct json_at at = json_member(&codes, "containerName");
-        if (at.node && !has_container(s, at.node->valuestring))
-            return json_err(&at, err, "no template has a container or init container \"%s\"",
-                            at.node->valuestring);
-    }
     return 0;
 }

@@ -130,7 +130,8 @@ static int decode_manager(const struct json_at *spec, const struct json_at *poli
     return 0;
 }
 
-int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret, struct err *err)
+int trainjob_decode_run_policy(const struct json_at *spec, const struct trainjob_spec *s,
+                               struct run_policy *ret, struct err *err)
 {
     static const char *const KNOWN[] = {"activeDeadlineSeconds",
                                         "backoffLimit",
@@ -172,7 +173,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
         json_get_bool(&at, "avoidNodes", &avoid, err) < 0 ||
         decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 ||
         decode_word(&at, "restartScope", SCOPES, &scope, err) < 0 || decode_exit_codes(&at, ret, err) < 0 ||
-        trainjob_decode_failure_policy(&at, &ret->failure_rules, err) < 0 ||
+        trainjob_decode_failure_policy(&at, s, &ret->failure_rules, err) < 0 ||
         decode_manager(spec, &at, &ret->managed_by, err) < 0)
         return -1;
     ret->open_network = !policy;

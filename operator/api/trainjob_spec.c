@@ -204,10 +204,10 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
         decode_replica_specs(&spec, a, ret, err) < 0 ||
         trainjob_decode_torchrun(&spec, a, &ret->torchrun, err) < 0 ||
         trainjob_check_launcher(&spec, ret, err) < 0 ||
-        trainjob_decode_run_policy(&spec, &ret->run_policy, err) < 0 ||
-        trainjob_check_failure_policy(&spec, ret, err) < 0 || check_progress_timeout(&spec, ret, err) < 0 ||
-        trainjob_decode_elastic(&spec, ret, err) < 0 || check_min_nodes(&spec, ret, err) < 0 ||
-        trainjob_decode_run_mode(&spec, a, ret, err) < 0 || trainjob_decode_scheduling(&spec, ret, err) < 0 ||
+        trainjob_decode_run_policy(&spec, ret, &ret->run_policy, err) < 0 ||
+        check_progress_timeout(&spec, ret, err) < 0 || trainjob_decode_elastic(&spec, ret, err) < 0 ||
+        check_min_nodes(&spec, ret, err) < 0 || trainjob_decode_run_mode(&spec, a, ret, err) < 0 ||
+        trainjob_decode_scheduling(&spec, ret, err) < 0 ||
         trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
         return -1;
     ret->paused = suspend || ret->resume.enabled;
