@@ -99,9 +99,8 @@ static bool is_guard(const struct action *act)
 static struct kube_request request_of(const struct step *s, const struct action *act)
 {
     static const enum kube_verb VERBS[] = {
-        [ACTION_STATUS] = KUBE_PATCH,  [ACTION_EVENT] = KUBE_GET,   [ACTION_DELETE] = KUBE_DELETE,
-        [ACTION_CREATE] = KUBE_CREATE, [ACTION_PATCH] = KUBE_PATCH, [ACTION_APPLY] = KUBE_APPLY,
-        [ACTION_EDIT] = KUBE_GET,
+        [ACTION_STATUS] = KUBE_PATCH, [ACTION_DELETE] = KUBE_DELETE, [ACTION_CREATE] = KUBE_CREATE,
+        [ACTION_PATCH] = KUBE_PATCH,  [ACTION_APPLY] = KUBE_APPLY,   [ACTION_EDIT] = KUBE_GET,
     };
     struct kube_request r = {.verb = VERBS[act->kind], .resource = resource_of(s), .ns = s->as->target.ns};
 
@@ -114,7 +113,7 @@ static struct kube_request request_of(const struct step *s, const struct action 
     if (act->kind != ACTION_DELETE)
         r.field_manager = act->manager ? act->manager : "ptj-operator";
     if (act->kind == ACTION_CREATE && act->child == CHILD_POD)
-        r.field_validation = "Strict"; /* refuse fields of the template that the server does not know */
+        r.field_validation = s->lenient ? "Ignore" : "Strict"; /* fields that the server does not know */
     if (act->kind == ACTION_DELETE)
         r.body = kube_delete_options(s->as->arena, act->uid, act->version, "Background", act->force ? 0 : -1);
     return r;
@@ -305,24 +304,11 @@ static void judge_unreadable(struct step *s, const struct kube_reply *reply)
     end_step(s);
 }
 
-/* The name is taken: by the object to create, by an older one of ours to delete first, or by another owner's. */
-static void on_existing(struct step *s, struct kube_reply *reply)
+static void judge_existing(struct step *s, struct kube_reply *reply)
 {
     const char *uid = json_meta(reply->object, "uid");
     struct err err;
 
-    if (reply->err && reply->err->kind != ERR_NOT_FOUND) {
-        fail_step(s, reply->err, &reply->status);
-        return;
-    }
-    if (reply->err) {
-        wait_for(s);
-        return;
-    }
-    if (reply->unreadable) {
-        judge_unreadable(s, reply);
-        return;
-    }
     switch (existing_judge(s->act, reply->object, s->as->target.job, s->as->target.uid)) {
     case EXISTING_WANTED:
         if (s->act->child != CHILD_GROUP) {
@@ -344,6 +330,19 @@ static void on_existing(struct step *s, struct kube_reply *reply)
         refuse(s, PROBLEM_NAME_CONFLICT, &err);
         return;
     }
+}
+
+/* The name is taken: by the object to create, by an older one of ours to delete first, or by another owner's. */
+static void on_existing(struct step *s, struct kube_reply *reply)
+{
+    if (reply->err && reply->err->kind != ERR_NOT_FOUND)
+        fail_step(s, reply->err, &reply->status);
+    else if (reply->err)
+        wait_for(s);
+    else if (reply->unreadable)
+        judge_unreadable(s, reply);
+    else
+        judge_existing(s, reply);
 }
 
 static void look_at(struct step *s, void (*done)(struct step *s, struct kube_reply *reply))
@@ -630,10 +629,8 @@ static void begin_request(struct step *s)
         [ACTION_STATUS] = on_status, [ACTION_DELETE] = on_deleted, [ACTION_CREATE] = on_created,
         [ACTION_PATCH] = on_patched, [ACTION_APPLY] = on_written,  [ACTION_EDIT] = on_got,
     };
-    struct kube_request r = request_of(s, s->act);
+    const struct kube_request r = request_of(s, s->act);
 
-    if (s->lenient)
-        r.field_validation = "Ignore";
     send(s, &r, DONE[s->act->kind]);
 }
 

@@ -407,20 +407,16 @@ void lifecycle_run(struct planner *p)
 {
     begin(p);
     avoid_begin(p);
-    if (finish_if_succeeded(p) || finish_if_overdue(p)) {
-        finish_clean_up(p);
+    if (finish_if_succeeded(p) || finish_if_overdue(p))
         return;
-    }
     if (p->queue.verdict == QUEUE_WAIT) {
         lifecycle_wait(p);
         return;
     }
     int attempt = p->st.attempt;
     bool judged = restart_judge(p);
-    if (jobstatus_finished(&p->st)) {
-        finish_clean_up(p);
+    if (jobstatus_finished(&p->st))
         return;
-    }
     queue_settle(p, judged, has_missing(p));
     if (p->queue.verdict == QUEUE_WAIT) {
         lifecycle_wait(p);
@@ -431,10 +427,8 @@ void lifecycle_run(struct planner *p)
     if (p->st.attempt == attempt && judged)
         avoid_give_up(p);
     bool may_make = p->st.attempt != attempt || follow_template(p, judged);
-    if (jobstatus_finished(&p->st)) {
-        finish_clean_up(p);
+    if (jobstatus_finished(&p->st))
         return;
-    }
     scale_announce(p);
     delete_leftovers(p, may_make);
     repeat_finished(p);
@@ -452,10 +446,8 @@ void lifecycle_pause(struct planner *p)
     if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
         planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
     if (!jobstatus_pause_begun(&p->st)) {
-        if (finish_if_succeeded(p)) {
-            finish_clean_up(p);
+        if (finish_if_succeeded(p))
             return;
-        }
         if (p->st.start_ms || p->in->n_pods > 0)
             restart_next_attempt(p);
         p->st.start_ms = 0;

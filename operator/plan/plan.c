@@ -335,23 +335,25 @@ static void plan_invalid(struct planner *p)
 
 static void plan_valid(struct planner *p)
 {
+    int attempt = p->st.attempt;
+    bool over = jobstatus_finished(&p->st);
+
     queue_begin(p);
     planner_fill_slots(p);
     status_init_conditions(p);
-    if (jobstatus_finished(&p->st)) {
+    if (over) {
         p->st.reason = final_reason(&p->job->status);
-        ignored_report_change(p, p->st.attempt);
-        finish_clean_up(p);
     } else {
-        int attempt = p->st.attempt;
         ignored_report(p);
         if (p->spec->paused)
             lifecycle_pause(p);
         else
             lifecycle_run(p);
-        if (!jobstatus_finished(&p->st))
-            ignored_report_change(p, attempt);
     }
+    if (over || !jobstatus_finished(&p->st))
+        ignored_report_change(p, attempt);
+    if (jobstatus_finished(&p->st))
+        finish_clean_up(p);
     gang_delete(p);
     finish_force_deletes(p);
     observe_job(p);

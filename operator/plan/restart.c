@@ -224,13 +224,9 @@ static void record_failure(struct planner *p, const struct judgement *j)
         .attempt = st->attempt,
         .time_ms = p->now_ms,
     };
-    struct failure *all = arena_array(p->a, JOBSTATUS_FAILURES_MAX, struct failure);
-    int drop = st->n_failures == JOBSTATUS_FAILURES_MAX ? 1 : 0;
-    for (int i = drop; i < st->n_failures; i++)
-        all[i - drop] = st->failures[i];
-    st->n_failures -= drop;
-    all[st->n_failures++] = *f;
-    st->failures = all;
+    if (st->n_failures == JOBSTATUS_FAILURES_MAX)
+        memmove(st->failures, st->failures + 1, (size_t)--st->n_failures * sizeof(*f));
+    st->failures[st->n_failures++] = *f;
     st->last_failure = f;
     st->last_exit = f->exit_code >= 0 ? arena_printf(p->a, "%d %s", f->exit_code, f->reason) : f->reason;
 }

@@ -21,7 +21,7 @@ int64_t status_time(const struct planner *p, int64_t ms)
 
 static struct failure *mended_failures(struct planner *p, const struct failure *from, int n)
 {
-    struct failure *to = arena_array(p->a, (size_t)n, struct failure);
+    struct failure *to = arena_array(p->a, JOBSTATUS_FAILURES_MAX, struct failure);
 
     for (int i = 0; i < n; i++) {
         to[i] = from[i];
