@@ -22,11 +22,8 @@ bool finish_if_overdue(struct planner *p)
 
     if (!limit->set || !p->st.start_ms || p->spec->debug.enabled)
         return false;
-    int64_t due = p->st.start_ms + limit->v * 1000;
-    if (due > p->now_ms) {
-        planner_requeue(p, due);
+    if (!planner_is_due(p, p->st.start_ms + limit->v * 1000))
         return false;
-    }
     const char *message =
         arena_printf(p->a, "the job ran for its activeDeadlineSeconds (%lld)", (long long)limit->v);
     status_finish(p, JOB_FAILED, "DeadlineExceeded", message);
@@ -48,27 +45,20 @@ static bool wanted(const struct planner *p, const struct pod *pod)
 /* After the master's success, the other pods get some time to end by themselves. */
 static bool grace_over(struct planner *p)
 {
-    int64_t due = p->st.completion_ms + TRAINING_GRACE_MS;
     bool all_ended = true;
 
     for (int i = 0; i < p->in->n_pods; i++)
         all_ended &= pod_ended(p->in->pods[i]);
-    if (p->st.phase == JOB_FAILED || all_ended || p->now_ms >= due)
-        return true;
-    planner_requeue(p, due);
-    return false;
+    return p->st.phase == JOB_FAILED || all_ended ||
+           planner_is_due(p, p->st.completion_ms + TRAINING_GRACE_MS);
 }
 
 static void time_to_live(struct planner *p)
 {
     const struct opt_i64 *ttl = &p->spec->run_policy.ttl_after_finished_s;
 
-    if (!ttl->set || !p->st.completion_ms)
-        return;
-    int64_t due = p->st.completion_ms + ttl->v * 1000;
-    if (due > p->now_ms)
-        planner_requeue(p, due);
-    else /* only at the planned version: the user may just have changed the job */
+    if (ttl->set && p->st.completion_ms && planner_is_due(p, p->st.completion_ms + ttl->v * 1000))
+        /* only at the planned version: the user may just have changed the job */
         planner_on(p, &p->deletes, ACTION_DELETE, CHILD_JOB, p->job->name, p->job->uid)->version =
             arena_strdup(p->a, p->job->resource_version);
 }
@@ -113,9 +103,7 @@ static void end_sidecars(struct planner *p, const struct pod *pod)
     age_s = age_s > 1 ? age_s : 1;
     if (!pod->deadline_s || pod->deadline_s > age_s)
         lower_deadline(p, pod, age_s);
-    else if (p->now_ms < expired_ms)
-        planner_requeue(p, expired_ms);
-    else
+    else if (planner_is_due(p, expired_ms))
         delete_pod(p, pod, true);
 }
 
@@ -130,9 +118,9 @@ static void finish_pod(struct planner *p, const struct pod *pod)
     from_ms = from_ms > p->st.completion_ms ? from_ms : p->st.completion_ms;
     int64_t due =
         (from_ms < last_ms ? from_ms : last_ms) + p->spec->run_policy.sidecar_grace_s * INT64_C(1000);
-    if (p->now_ms < due)
-        planner_requeue(p, due);
-    else if (p->spec->run_policy.cleanup_policy == CLEANUP_ALL)
+    if (!planner_is_due(p, due))
+        return;
+    if (p->spec->run_policy.cleanup_policy == CLEANUP_ALL)
         delete_pod(p, pod, true);
     else
         end_sidecars(p, pod);
@@ -173,12 +161,8 @@ void finish_force_deletes(struct planner *p)
 
     for (int i = 0; limit->set && i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
-        if (!pod->deletion_ms || pod->forced)
-            continue; /* deleted with force, but a finalizer keeps it: another delete changes nothing */
-        int64_t due = pod->deletion_ms + limit->v * 1000;
-        if (due > p->now_ms)
-            planner_requeue(p, due);
-        else
+        /* forced: a finalizer keeps it, and another delete changes nothing */
+        if (pod->deletion_ms && !pod->forced && planner_is_due(p, pod->deletion_ms + limit->v * 1000))
             force(p, pod);
     }
 }

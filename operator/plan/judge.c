@@ -224,10 +224,8 @@ bool judge_may_act(struct planner *p, struct judgement *j)
             lost = s;
     }
     int64_t wait_end = j->first_failure_ms + (elsewhere ? NODE_WAIT_MS : EVIDENCE_WAIT_MS);
-    if (j->v.class < VERDICT_KILL && !j->all_ended && p->now_ms < wait_end) {
-        planner_requeue(p, wait_end);
+    if (j->v.class < VERDICT_KILL && !j->all_ended && !planner_is_due(p, wait_end))
         return false;
-    }
     if (lost) {
         j->v = exitcode_node_lost();
         j->slot = lost;

@@ -98,10 +98,7 @@ static bool creation_held(struct planner *p)
         planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
     if (p->st.conditions[COND_INITIALIZED].state != COND_TRUE)
         planner_condition(p, COND_INITIALIZED, false, REASONS[problem->kind], message);
-    if (problem->retry_ms <= p->now_ms)
-        return false;
-    planner_requeue(p, problem->retry_ms);
-    return true;
+    return !planner_is_due(p, problem->retry_ms);
 }
 
 static bool has_pods(const struct planner *p, int type)
@@ -199,10 +196,8 @@ static void create_turn(struct planner *p, enum turn turn, struct portion *made)
         int64_t due = restart_slot_due_ms(&p->st, s->name);
         if (i > 0 && due < made->others_due_ms && (turn != TURN_REFUSED || problem->kind != PROBLEM_INVALID))
             due = made->others_due_ms;
-        if (due > p->now_ms) {
-            planner_requeue(p, due);
+        if (!planner_is_due(p, due))
             continue;
-        }
         bool begins = s->type != type;
         if (begins)
             new_type = !has_pods(p, s->type);
@@ -239,11 +234,7 @@ static void create_missing(struct planner *p)
     }
     if (p->n_old_pods > 0)
         return; /* a Terminating pod still has its GPU and its name */
-    if (due > p->now_ms) {
-        planner_requeue(p, due);
-        return;
-    }
-    if (held)
+    if (!planner_is_due(p, due) || held)
         return;
     if (!p->in->service)
         (void)planner_create(p, &p->creates, CHILD_SERVICE, desired_service_name(p->a, p->job->name),
@@ -262,10 +253,7 @@ static void repeat_finished(struct planner *p)
         int64_t latest = p->now_ms + ALWAYS_SPACING_MS; /* clocks may differ by so much */
         int64_t finished = s->pod->training.finished_ms;
         int64_t from = finished > latest ? s->pod->created_ms : finished;
-        int64_t due = from + ALWAYS_SPACING_MS;
-        if (due > p->now_ms && from <= latest)
-            planner_requeue(p, due);
-        else
+        if (from > latest || planner_is_due(p, from + ALWAYS_SPACING_MS))
             (void)planner_delete_pod(p, s->pod);
     }
 }
@@ -309,11 +297,8 @@ static bool follow_template(struct planner *p, bool judged)
         status_finish(p, JOB_FAILED, "AttemptLimitExceeded", "no attempt is left for the changed template");
         return false;
     }
-    int64_t due = template_due_ms(p);
-    if (due > p->now_ms) {
-        planner_requeue(p, due);
+    if (!planner_is_due(p, template_due_ms(p)))
         return false;
-    }
     restart_next_attempt(p);
     p->st.restarts = count_up(p->st.restarts);
     planner_event(p, false, "TemplateChanged", "attempt %d begins with the changed template", p->st.attempt);

@@ -82,6 +82,13 @@ void planner_requeue(struct planner *p, int64_t at_ms)
         p->out->requeue_ms = at_ms;
 }
 
+bool planner_is_due(struct planner *p, int64_t at_ms)
+{
+    if (at_ms > p->now_ms)
+        planner_requeue(p, at_ms);
+    return at_ms <= p->now_ms;
+}
+
 void planner_condition(struct planner *p, enum condition_type type, bool on, const char *reason,
                        const char *message)
 {

@@ -118,6 +118,9 @@ int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms)
 /* Plan again at `at_ms` or sooner. */
 void planner_requeue(struct planner *p, int64_t at_ms);
 
+/* Whether this time has come; if not, plan again then. */
+bool planner_is_due(struct planner *p, int64_t at_ms);
+
 /* Set a condition; its transition time changes only with its state. */
 void planner_condition(struct planner *p, enum condition_type type, bool on, const char *reason,
                        const char *message);

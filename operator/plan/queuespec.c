@@ -281,14 +281,11 @@ bool queuespec_may_edit(struct planner *p)
 bool queuespec_may_queue_again(struct planner *p, const struct workload *w)
 {
     struct plan_seen *seen = &p->out->seen;
-    int64_t due = seen->queued_again_ms + QUEUE_AGAIN_MS;
 
     if (w->deleting || p->spec->paused || strcmp(seen->queued_again, w->uid) == 0)
         return true;
-    if (seen->queued_again_ms && p->now_ms < due) {
-        planner_requeue(p, due);
+    if (seen->queued_again_ms && !planner_is_due(p, seen->queued_again_ms + QUEUE_AGAIN_MS))
         return false;
-    }
     seen->queued_again_ms = p->now_ms;
     snprintf(seen->queued_again, sizeof(seen->queued_again), "%s", w->uid);
     return true;

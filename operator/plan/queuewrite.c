@@ -33,10 +33,7 @@ static bool is_active_remotely(struct planner *p)
     }
     if (!p->out->seen.evicted_ms)
         p->out->seen.evicted_ms = p->now_ms;
-    int64_t due = p->out->seen.evicted_ms + longest_end_ms(p->spec);
-    if (due > p->now_ms)
-        planner_requeue(p, due);
-    return due > p->now_ms;
+    return !planner_is_due(p, p->out->seen.evicted_ms + longest_end_ms(p->spec));
 }
 
 static struct action *edit(struct planner *p, struct action_list *list, const struct workload *w,
@@ -93,12 +90,9 @@ static void remove_workload(struct planner *p, const struct workload *w)
 static bool is_refused_for_now(struct planner *p)
 {
     const struct plan_problem *problem = &p->in->problem;
-    bool waits =
-        problem->kind != PROBLEM_NONE && problem->child == CHILD_WORKLOAD && problem->retry_ms > p->now_ms;
 
-    if (waits)
-        planner_requeue(p, problem->retry_ms);
-    return waits;
+    return problem->kind != PROBLEM_NONE && problem->child == CHILD_WORKLOAD &&
+           !planner_is_due(p, problem->retry_ms);
 }
 
 static void create(struct planner *p)

@@ -171,11 +171,8 @@ static bool check_start(struct planner *p, struct judgement *ret)
     bool enough = p->spec->elastic.enabled && started >= p->spec->elastic.min;
     if (!missing || !since || enough)
         return false;
-    int64_t due = since + limit_ms;
-    if (due > p->now_ms) {
-        planner_requeue(p, due);
+    if (!planner_is_due(p, since + limit_ms))
         return false;
-    }
     ret->slot = missing;
     ret->v = (struct verdict){.class = own->set ? VERDICT_ADMISSION : VERDICT_UNCOUNTED,
                               .reason = LATE_START,

@@ -69,12 +69,7 @@ static bool expired(struct planner *p)
 {
     const struct opt_i64 *ttl = &p->spec->tensorboard.ttl_after_finished_s;
 
-    if (!ttl->set || !jobstatus_finished(&p->st))
-        return false;
-    int64_t due = p->st.completion_ms + ttl->v * 1000;
-    if (due > p->now_ms)
-        planner_requeue(p, due);
-    return due <= p->now_ms;
+    return ttl->set && jobstatus_finished(&p->st) && planner_is_due(p, p->st.completion_ms + ttl->v * 1000);
 }
 
 /* If the spec differs, replace the Deployment: its strategy is Recreate anyway, and a merge patch would leave
@@ -110,10 +105,7 @@ static bool held(struct planner *p)
         p->st.tensorboard.reason = WORDS[problem->kind];
         p->st.tensorboard.note = problem->message;
     }
-    if (problem->retry_ms <= p->now_ms)
-        return false;
-    planner_requeue(p, problem->retry_ms);
-    return true;
+    return !planner_is_due(p, problem->retry_ms);
 }
 
 /* TensorBoard's pods are not watched, so report the Deployment's conditions. They do not distinguish an
@@ -125,11 +117,8 @@ static void report_unavailable(struct planner *p)
 
     if (!d || d->deleting || d->replicas == 0 || !(d->refused || d->unavailable_ms))
         return;
-    int64_t due = d->refused ? p->now_ms : d->unavailable_ms + UNAVAILABLE_MS;
-    if (due > p->now_ms) {
-        planner_requeue(p, due);
+    if (!d->refused && !planner_is_due(p, d->unavailable_ms + UNAVAILABLE_MS))
         return;
-    }
     tb->reason = "NotAvailable";
     tb->note = d->refused ? arena_strdup(p->a, d->trouble)
                           : arena_printf(p->a, "%s (see kubectl describe pods -l " LABEL_TENSORBOARD "=%s)",
