@@ -67,18 +67,11 @@ static void set_timer(struct poller *p)
 static void end(struct polled *j, enum jobprogress_verdict verdict)
 {
     struct poller *p = j->poller;
+    uint64_t *const counts[] = {[JOBPROGRESS_OK] = &p->counts.ok,
+                                [JOBPROGRESS_OTHERS] = &p->counts.dropped,
+                                [JOBPROGRESS_GARBAGE] = &p->counts.failed};
 
-    switch (verdict) {
-    case JOBPROGRESS_OK:
-        p->counts.ok++;
-        break;
-    case JOBPROGRESS_OTHERS:
-        p->counts.dropped++;
-        break;
-    case JOBPROGRESS_GARBAGE:
-        p->counts.failed++;
-        break;
-    }
+    ++*counts[verdict];
     if (verdict == JOBPROGRESS_OK)
         j->failures = 0;
     else if (j->failures < FAILURES_MAX)

@@ -369,8 +369,6 @@ static void begin(struct planner *p)
         p->st.phase = JOB_PENDING;
         desired_pod_warnings(p);
     }
-    if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
-        planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
 }
 
 /* A job that is not admitted has no pods. Its attempt ends as by a pause: no counter changes, and the status
@@ -428,8 +426,6 @@ void lifecycle_pause(struct planner *p)
 {
     bool paused = p->st.conditions[COND_PAUSED].state == COND_TRUE;
 
-    if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
-        planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
     if (!jobstatus_pause_begun(&p->st)) {
         if (finish_if_succeeded(p))
             return;

@@ -345,6 +345,8 @@ static void plan_valid(struct planner *p)
         p->st.reason = final_reason(&p->job->status);
     } else {
         ignored_report(p);
+        if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
+            planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
         if (p->spec->paused)
             lifecycle_pause(p);
         else
