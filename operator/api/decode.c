@@ -53,10 +53,9 @@ int decode_members(const struct json_at *at, const char *const *known, const cha
     {
         if (decode_index(known, child->string) >= 0 || cJSON_IsNull(child))
             continue;
-        struct json_at m = json_member(at, child->string);
         if (decode_index(refused, child->string) >= 0)
-            return json_err(&m, err, "not supported by this version");
-        return json_err(&m, err, "unknown field");
+            return json_err(DECODE_AT(at, child->string), err, "not supported by this version");
+        return json_err(DECODE_AT(at, child->string), err, "unknown field");
     }
     return 0;
 }
@@ -94,8 +93,7 @@ int decode_word(const struct json_at *at, const char *key, const char *const *wo
         return 0;
     for (size_t len = 0, n = 0; words[n] && len < sizeof(list); n++)
         len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", n ? ", " : "", words[n]);
-    struct json_at m = json_member(at, key);
-    return json_err(&m, err, "expected one of %s, got \"%.40s\"", list, s);
+    return json_err(DECODE_AT(at, key), err, "expected one of %s, got \"%.40s\"", list, s);
 }
 
 int decode_opt_i64(const struct json_at *at, const char *key, int64_t min, int64_t max, struct opt_i64 *ret,

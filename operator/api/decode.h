@@ -45,6 +45,9 @@ int decode_numbers(const struct json_at *at, struct err *err) MUST_CHECK;
 /* The index in `words`, which ends with NULL; -1: it is not there. Both may be NULL. */
 int decode_index(const char *const *words, const char *s);
 
+/* A member, for json_err, which needs no node. */
+#define DECODE_AT(parent, key) (&(struct json_at){NULL, (parent), (key), 0})
+
 /* Decode one of `words` (ends with NULL); *ret is its index. Absent: *ret is unchanged. */
 int decode_word(const struct json_at *at, const char *key, const char *const *words, int *ret,
                 struct err *err) MUST_CHECK;

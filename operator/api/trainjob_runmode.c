@@ -40,12 +40,12 @@ static int decode_list(const struct json_at *parent, const char *key, const stru
         return -1;
     ret->items = arena_array(a, (size_t)cJSON_GetArraySize(list.node) + 1, struct run_instead);
     for (struct json_at item = {0}; decode_next(&list, &item);) {
-        struct json_at type = json_member(&item, "type");
         struct run_instead *r = &ret->items[ret->n];
         if (decode_one(&item, strcmp(key, "resumeSpecs") == 0, a, r, err) < 0)
             return -1;
         if (!r->type || !type_exists(spec, r->type))
-            return json_err(&type, err, "expected one of the types of spec.replicaSpecs, got %s%.60s%s",
+            return json_err(DECODE_AT(&item, "type"), err,
+                            "expected one of the types of spec.replicaSpecs, got %s%.60s%s",
                             r->type ? "\"" : "", r->type ? r->type : "nothing", r->type ? "\"" : "");
         for (int i = 0; i < ret->n; i++)
             if (strcmp(ret->items[i].type, r->type) == 0)

@@ -112,7 +112,6 @@ static int decode_replica_spec(const struct json_at *at, struct replica_spec *r,
 {
     static const char *const KNOWN[] = {"type", "replicas", "restartPolicy", "template", NULL};
     static const char *const REFUSED[] = {"scalingWeight", NULL};
-    struct json_at type = json_member(at, "type");
     struct json_at template = json_member(at, "template");
     int policy = RESTART_ON_FAILURE;
 
@@ -122,7 +121,8 @@ static int decode_replica_spec(const struct json_at *at, struct replica_spec *r,
         decode_word(at, "restartPolicy", POLICIES, &policy, err) < 0 || check_template(&template, err) < 0)
         return -1;
     if (!r->type || !decode_is_dns_label(r->type, TRAINJOB_TYPE_MAX, false))
-        return json_err(&type, err, "expected a DNS label (lower-case letters, digits, '-')%s",
+        return json_err(DECODE_AT(at, "type"), err,
+                        "expected a DNS label (lower-case letters, digits, '-')%s",
                         r->type ? "" : ", got nothing");
     r->restart_policy = (enum restart_policy)policy;
     r->template = template.node;
@@ -167,11 +167,10 @@ static int decode_replica_specs(const struct json_at *spec, struct arena *a, str
 static int check_min_nodes(const struct json_at *spec, const struct trainjob_spec *s, struct err *err)
 {
     struct json_at torchrun = json_member(spec, "torchrunConfig");
-    struct json_at at = json_member(&torchrun, "minNodes");
 
     if (s->torchrun.min_nodes > s->pods)
-        return json_err(&at, err, "expected at most the number of pods (%d), got %d", s->pods,
-                        s->torchrun.min_nodes);
+        return json_err(DECODE_AT(&torchrun, "minNodes"), err,
+                        "expected at most the number of pods (%d), got %d", s->pods, s->torchrun.min_nodes);
     return 0;
 }
 
@@ -179,11 +178,10 @@ static int check_min_nodes(const struct json_at *spec, const struct trainjob_spe
 static int check_progress_timeout(const struct json_at *spec, const struct trainjob_spec *s, struct err *err)
 {
     struct json_at policy = json_member(spec, "runPolicy");
-    struct json_at at = json_member(&policy, "progressTimeoutSeconds");
 
     if (s->run_policy.progress_timeout_s.set && s->torchrun.launcher != LAUNCHER_TORCHKEEPER)
         return json_err(
-            &at, err,
+            DECODE_AT(&policy, "progressTimeoutSeconds"), err,
             "needs torchrunConfig.launcher: Torchkeeper: set that, or remove progressTimeoutSeconds");
     return 0;
 }

@@ -53,7 +53,6 @@ static int decode_pvc(const struct json_at *at, struct arena *a, struct tensorbo
                       struct err *err)
 {
     static const char *const KNOWN[] = {"name", "subPath", NULL};
-    struct json_at name = json_member(at, "name");
     struct json_at list = json_member(at, "subPath");
     const char *pvc = NULL;
     const char *const *paths = NULL;
@@ -63,7 +62,7 @@ static int decode_pvc(const struct json_at *at, struct arena *a, struct tensorbo
         decode_strings(at, "subPath", LOGS_MAX, SUBPATH_BYTES, a, &paths, &n_paths, err) < 0)
         return -1;
     if (!pvc || !is_pvc(sv_from(pvc)))
-        return json_err(&name, err, "expected the name of a PersistentVolumeClaim");
+        return json_err(DECODE_AT(at, "name"), err, "expected the name of a PersistentVolumeClaim");
     for (int i = 0; i < (n_paths ? n_paths : 1); i++) {
         struct json_at item = json_item(&list, NULL, i);
         if (*n == LOGS_MAX)
