@@ -262,14 +262,10 @@ static void repeat_finished(struct planner *p)
  * the API server's clock is ahead. */
 static int64_t template_due_ms(const struct planner *p)
 {
-    int64_t began = p->now_ms + 1;
+    int64_t began = planner_oldest_ms(p);
+    bool first = p->st.restarts <= jobstatus_counted(&p->st);
 
-    if (p->st.restarts <= jobstatus_counted(&p->st))
-        return 0;
-    for (int i = 0; i < p->n_slots; i++)
-        if (p->slots[i].pod && p->slots[i].pod->created_ms < began)
-            began = p->slots[i].pod->created_ms;
-    return began <= p->now_ms ? began + TEMPLATE_SPACING_MS : 0;
+    return !first && began <= p->now_ms ? began + TEMPLATE_SPACING_MS : 0;
 }
 
 /* Whether the attempt has a pod more than the spec. The others expect it, unless the job is elastic. */
@@ -333,14 +329,9 @@ static void leave_pause(struct planner *p)
 /* The pods of a new job may be older than its first status. */
 static int64_t start_time(const struct planner *p)
 {
-    int64_t ms = p->now_ms;
+    int64_t ms = planner_oldest_ms(p);
 
-    for (int i = 0; i < p->n_slots; i++) {
-        const struct pod *pod = p->slots[i].pod;
-        if (pod && pod->created_ms && pod->created_ms < ms)
-            ms = pod->created_ms;
-    }
-    return ms;
+    return ms && ms < p->now_ms ? ms : p->now_ms;
 }
 
 /* Whether the attempt has, or had, a pod. */

@@ -148,6 +148,16 @@ bool planner_has_pods(const struct planner *p)
     return false;
 }
 
+int64_t planner_oldest_ms(const struct planner *p)
+{
+    int64_t ms = INT64_MAX;
+
+    for (int i = 0; i < p->n_slots; i++)
+        if (p->slots[i].pod && p->slots[i].pod->created_ms < ms)
+            ms = p->slots[i].pod->created_ms;
+    return ms;
+}
+
 struct task_status *planner_task(const struct planner *p, const char *type)
 {
     for (int t = 0; t < p->st.n_tasks; t++)

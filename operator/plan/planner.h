@@ -88,6 +88,9 @@ bool planner_creates(const struct action *items, int n, enum child_kind child);
 /* Whether a slot of the attempt has a pod. Other pods with the job's labels may be anybody's. */
 bool planner_has_pods(const struct planner *p);
 
+/* When the oldest pod in a slot was created; INT64_MAX: there is none. */
+int64_t planner_oldest_ms(const struct planner *p);
+
 /* The entry of this type in the new status; NULL: none. */
 struct task_status *planner_task(const struct planner *p, const char *type);
 

@@ -84,14 +84,9 @@ static int64_t later(int64_t a, int64_t b)
 static int64_t waiting_since(struct planner *p)
 {
     const struct jobstatus *st = &p->st;
-    int64_t created = 0;
+    int64_t created = planner_oldest_ms(p);
 
-    for (int i = 0; i < p->n_slots; i++) {
-        const struct pod *pod = p->slots[i].pod;
-        if (pod && (!created || pod->created_ms < created))
-            created = pod->created_ms > 0 ? pod->created_ms : 1;
-    }
-    if (!created)
+    if (created == INT64_MAX)
         return 0;
     p->out->seen.waiting_ms = planner_first_seen(p, p->in->seen.waiting_ms, p->now_ms);
     created = planner_first_seen(p, p->out->seen.waiting_ms, created);
