@@ -1,8 +1,6 @@
 /* trainjob_failures.c - check spec.runPolicy.podFailurePolicy, by the rules of a Job. */
 #include "operator/api/trainjob.h"
 
-#include <string.h>
-
 enum { RULES_MAX = 20, PATTERNS_MAX = 20, CODES_MAX = 255, TYPE_BYTES = 316 };
 
 static const char *const ACTIONS[] = {"FailJob", "Ignore", "Count", NULL};

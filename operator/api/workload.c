@@ -2,7 +2,6 @@
 #include "operator/api/workload.h"
 
 #include "common/clock.h"
-#include "common/memory.h"
 #include "common/text.h"
 #include "operator/api/decode.h"
 #include "operator/api/pod.h"
@@ -398,13 +397,12 @@ bool workload_release(cJSON *object, int64_t now_ms)
 
     if (!is_true(evicted) || !reserved || !reason)
         return false;
-    cleanup_free char *why = memory_must(strdup(reason));
-    cleanup_free char *text_of_it = memory_must(strdup(message ? message : ""));
+    message = message ? message : "";
     add_execution_time(status, now_ms);
     json_set(status, "admission", NULL);
-    set_condition(object, "QuotaReserved", false, "Pending", text_of_it, now_ms);
+    set_condition(object, "QuotaReserved", false, "Pending", message, now_ms);
     set_condition(object, "Admitted", false, "NoReservation", "The workload has no reservation", now_ms);
-    set_condition(object, "Requeued", is_requeued(why), why, text_of_it, now_ms);
+    set_condition(object, "Requeued", is_requeued(reason), reason, message, now_ms);
     set_condition(object, "PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded", now_ms);
     return true;
 }

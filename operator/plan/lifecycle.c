@@ -93,7 +93,7 @@ static bool creation_held(struct planner *p)
         (problem->child == CHILD_POLICY && !has_missing(p))) /* TensorBoard's */
         return false;
     const char *message = arena_strdup(p->a, problem->message);
-    planner_reason(p, workload ? "WorkloadRefused" : REASONS[problem->kind], message);
+    planner_reason(p, workload ? "WorkloadRefused" : REASONS[problem->kind], NULL, message);
     if (problem->kind == PROBLEM_INVALID)
         planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
     if (p->st.conditions[COND_INITIALIZED].state != COND_TRUE)

@@ -319,7 +319,7 @@ static void plan_invalid(struct planner *p)
     status_init_conditions(p);
     if (p->st.phase == JOB_NONE)
         p->st.phase = JOB_PENDING;
-    planner_reason(p, "InvalidSpec", message);
+    planner_reason(p, "InvalidSpec", NULL, message);
     planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
     count_pods(p);
     queue_begin(p);

@@ -103,12 +103,7 @@ void planner_condition(struct planner *p, enum condition_type type, bool on, con
     c->observed_generation = p->job->generation;
 }
 
-void planner_reason(struct planner *p, const char *reason, const char *message)
-{
-    planner_reason_about(p, reason, NULL, message);
-}
-
-void planner_reason_about(struct planner *p, const char *reason, const char *subject, const char *message)
+void planner_reason(struct planner *p, const char *reason, const char *subject, const char *message)
 {
     if (p->st.reason)
         return;

@@ -128,10 +128,8 @@ bool planner_is_due(struct planner *p, int64_t at_ms);
 void planner_condition(struct planner *p, enum condition_type type, bool on, const char *reason,
                        const char *message);
 
-/* Set status.reason (the REASON column) and its message. Only the first call in a plan has an effect. */
-void planner_reason(struct planner *p, const char *reason, const char *message);
-
-/* The same with a subject after the reason: "ClaimNotFound data". NULL: none. */
-void planner_reason_about(struct planner *p, const char *reason, const char *subject, const char *message);
+/* Set status.reason (the REASON column), with a subject after it ("ClaimNotFound data") unless that is NULL, and
+ * its message. Only the first call in a plan has an effect. */
+void planner_reason(struct planner *p, const char *reason, const char *subject, const char *message);
 
 #endif

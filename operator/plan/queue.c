@@ -342,7 +342,7 @@ void queue_report(struct planner *p)
 
     if (p->queue.pending)
         planner_requeue(p, p->now_ms + PLACE_AGAIN_MS);
-    planner_reason_about(p, p->queue.reason, speaks ? subject_of(p) : NULL, p->queue.message);
+    planner_reason(p, p->queue.reason, speaks ? subject_of(p) : NULL, p->queue.message);
     if (p->st.conditions[COND_INITIALIZED].state != COND_TRUE)
         planner_condition(p, COND_INITIALIZED, false, QUEUE_REASON, p->queue.message);
 }
