@@ -124,8 +124,7 @@ struct jobstatus {
     int32_t restarts;
     int32_t ran_attempt; /* the last attempt whose Running condition was True; -1: none */
     struct condition conditions[COND_TYPES];
-    const cJSON *
-        listed; /* all conditions as decoded; those of other controllers keep their index. Borrowed; NULL: none */
+    const cJSON *listed; /* all conditions as received, borrowed; others' keep their index. NULL: none */
     struct task_status *tasks;
     int n_tasks;
     const char *ready;

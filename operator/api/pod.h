@@ -93,8 +93,7 @@ struct pod {
     bool avoids : 1;       /* it has ANNOTATION_AVOIDED_NODES */
     bool node_lost : 1; /* the control plane, not its kubelet, made it not ready: its node does not report */
     bool keyed : 1;     /* its training container's env has CONTRACT_ENV_JOB_KEY */
-    bool
-        crashed : 1; /* `init` ended and the kubelet restarts it: exit_code and message are of its last end */
+    bool crashed : 1;   /* `init` is being restarted: exit_code and message are of its last end */
     int64_t created_ms;
     int64_t since_ms;    /* when `init` started, if it runs; else when the pod got a node; 0: unknown */
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */

@@ -56,18 +56,13 @@ static int check_mount_path(const struct json_at *mount, struct err *err)
     return 0;
 }
 
-/* The plan appends to the list, so another type is an error. An absent list is NULL. */
-static int check_list(const struct json_at *list, struct err *err)
-{
-    return list->node && !cJSON_IsArray(list->node) ? json_err(list, err, "expected a list") : 0;
-}
-
-/* Check that no item of a pod spec's list, or of a container's mounts, has our name. */
+/* Check that no item of a pod spec's list, or of a container's mounts, has our name. The plan appends to the list, so
+ * another type is an error. */
 static int check_names(const struct json_at *parent, const char *key, bool with_paths, struct err *err)
 {
     struct json_at list = json_member(parent, key);
 
-    if (check_list(&list, err) < 0)
+    if (json_expect_array(&list, INT32_MAX, err) < 0)
         return -1;
     for (struct json_at item = {0}; decode_next(&list, &item);)
         if (check_name(&item, err) < 0 || (with_paths && check_mount_path(&item, err) < 0))
@@ -79,7 +74,7 @@ static int check_mounts(const struct json_at *pod, const char *key, const cJSON 
 {
     struct json_at list = json_member(pod, key);
 
-    if (check_list(&list, err) < 0)
+    if (json_expect_array(&list, INT32_MAX, err) < 0)
         return -1;
     for (struct json_at container = {0}; decode_next(&list, &container);)
         if (check_names(&container, "volumeMounts", container.node == training, err) < 0)

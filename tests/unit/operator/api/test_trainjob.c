@@ -301,21 +301,21 @@ static const struct row REFUSED[] = {
      "spec.replicaSpecs[0].template.spec.initContainers[1].name: torchkeeper-launcher is the operator's own "
      "with torchrunConfig.launcher: Torchkeeper: expected another name"},
     {LAUNCHED("{'initContainers':{'name':'mine'},'containers':[{'name':'c'}]}"),
-     "spec.replicaSpecs[0].template.spec.initContainers: expected a list"},
+     "spec.replicaSpecs[0].template.spec.initContainers: expected a list, got an object"},
     {LAUNCHED("{'containers':[{'name':'c'},{'name':'sidecar','volumeMounts':[{'name':'torchkeeper-launcher','"
               "mountPath':'/mine'}]}]}"),
      "spec.replicaSpecs[0].template.spec.containers[1].volumeMounts[0].name: torchkeeper-launcher is the "
      "operator's own with torchrunConfig.launcher: Torchkeeper: expected another name"},
     {LAUNCHED("{'containers':[{'name':'c','volumeMounts':{'name':'data','mountPath':'/"
               "data'}}],'volumes':[{'name':'data','emptyDir':{}}]}"),
-     "spec.replicaSpecs[0].template.spec.containers[0].volumeMounts: expected a list"},
+     "spec.replicaSpecs[0].template.spec.containers[0].volumeMounts: expected a list, got an object"},
     {WITH("'torchrunConfig':{'launcher':'Torchkeeper'}"),
      "spec.torchrunConfig.launcher: Torchkeeper needs torchrunConfig.enabled: true"},
     {LAUNCHED("{'volumes':[{'name':'torchkeeper-launcher','emptyDir':{}}],'containers':[{'name':'c'}]}"),
      "spec.replicaSpecs[0].template.spec.volumes[0].name: torchkeeper-launcher is the operator's own with "
      "torchrunConfig.launcher: Torchkeeper: expected another name"},
     {LAUNCHED("{'volumes':{'name':'data','emptyDir':{}},'containers':[{'name':'c'}]}"),
-     "spec.replicaSpecs[0].template.spec.volumes: expected a list"},
+     "spec.replicaSpecs[0].template.spec.volumes: expected a list, got an object"},
     {SPEC("{'containers':[]}"),
      "spec.replicaSpecs[0].template.spec.containers: expected at least one container"},
     {JOB("{'replicaSpecs':[{'type':'node','replicas':1000," POD "},{'type':'b','replicas':25," POD "}]}"),
