@@ -28,11 +28,9 @@ int decode_names(const cJSON *metadata, const char *kind, struct object_names *r
     const char *texts[ARRAY_LEN(ROWS)];
 
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        bool may_lack =
-            i == ARRAY_LEN(ROWS) - 1; /* the version may be missing: it does not identify the object */
         texts[i] = json_str(metadata, ROWS[i].key);
         texts[i] = texts[i] ? texts[i] : "";
-        if (!texts[i][0] && !may_lack)
+        if (!texts[i][0] && i + 1 < ARRAY_LEN(ROWS)) /* the version does not identify the object */
             return err_set(err, ERR_INVALID, "%s: metadata without %s", kind, ROWS[i].key);
         if (strlen(texts[i]) > ROWS[i].max)
             return err_set(err, ERR_INVALID, "%s: metadata.%s: expected at most %zu characters, got %zu",

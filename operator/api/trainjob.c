@@ -3,7 +3,6 @@
 
 #include "common/memory.h"
 #include "common/sv.h"
-#include "operator/api/decode.h"
 #include "operator/api/pod.h"
 #include "operator/api/workload.h"
 

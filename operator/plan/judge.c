@@ -1,8 +1,6 @@
 /* judge.c - find the strongest evidence among the failed pods of an attempt, and whether they are replaced
  * one by one. */
 #include "operator/plan/judge.h"
-#include "operator/plan/exitcode.h"
-#include "operator/plan/planner.h"
 
 #include <signal.h>
 #include <stdlib.h>

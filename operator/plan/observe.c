@@ -1,7 +1,6 @@
 /* observe.c - derive tasks, ready count, phase and REASON from the pods. */
 #include "operator/plan/observe.h"
 
-#include "operator/plan/podwaiting.h"
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
 
