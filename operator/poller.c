@@ -134,7 +134,7 @@ static void start_due(void *ctx)
     set_timer(p);
 }
 
-static void on_done(void *ctx, struct podget *g, const struct sv *body)
+static void on_done(void *ctx, const struct sv *body)
 {
     struct slot *s = ctx;
     struct polled *j = s->of;
@@ -142,7 +142,6 @@ static void on_done(void *ctx, struct podget *g, const struct sv *body)
     struct jobprogress_answer answer;
     enum jobprogress_verdict verdict = JOBPROGRESS_GARBAGE;
 
-    (void)g;
     s->of = NULL;
     j->out = NULL;
     if (body)
