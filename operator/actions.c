@@ -26,9 +26,11 @@ struct step {
     struct actions *as;
     const struct action *act; /* NULL: this entry is free */
     struct kube_request_run *call;
-    bool lenient; /* send with fieldValidation=Ignore */
-    bool deletes; /* a pod that may not be patched */
-    int version;  /* of the API, for a PodGroup: see group_api */
+    void (*done)(struct step *s, struct kube_reply *reply); /* gets the answer to the call */
+    bool writes;                                            /* the call is no GET */
+    bool lenient;                                           /* send with fieldValidation=Ignore */
+    bool deletes;                                           /* a pod that may not be patched */
+    int version;                                            /* of the API, for a PodGroup: see group_api */
 };
 
 struct actions {
@@ -48,6 +50,7 @@ struct actions {
 };
 
 static void run(struct actions *as);
+static void begin_request(struct step *s);
 
 #define PODGROUPS(group, version)                                                                            \
     {                                                                                                        \
@@ -73,25 +76,17 @@ static const struct kube_resource *group_api(enum gang_scheduler scheduler, int 
 
 static const struct kube_resource *resource_of(const struct step *s)
 {
-    switch (s->act->child) {
-    case CHILD_POD:
-        return &KUBE_PODS;
-    case CHILD_SERVICE:
-        return &KUBE_SERVICES;
-    case CHILD_DEPLOYMENT:
-        return &KUBE_DEPLOYMENTS;
-    case CHILD_WORKLOAD:
-        return &WORKLOADS;
-    case CHILD_POLICY:
-        return &KUBE_NETWORK_POLICIES;
-    case CHILD_KEY:
-        return &KUBE_SECRETS;
-    case CHILD_GROUP:
-        return group_api(s->act->gang, s->version);
-    case CHILD_JOB:
-        break;
-    }
-    return &TRAINJOBS;
+    static const struct kube_resource *const RESOURCES[] = {
+        [CHILD_POD] = &KUBE_PODS,
+        [CHILD_SERVICE] = &KUBE_SERVICES,
+        [CHILD_DEPLOYMENT] = &KUBE_DEPLOYMENTS,
+        [CHILD_WORKLOAD] = &WORKLOADS,
+        [CHILD_JOB] = &TRAINJOBS,
+        [CHILD_POLICY] = &KUBE_NETWORK_POLICIES,
+        [CHILD_KEY] = &KUBE_SECRETS,
+    };
+
+    return s->act->child == CHILD_GROUP ? group_api(s->act->gang, s->version) : RESOURCES[s->act->child];
 }
 
 /* See operator/plan/guards.h. */
@@ -104,9 +99,8 @@ static bool is_guard(const struct action *act)
 static struct kube_request request_of(const struct step *s, const struct action *act)
 {
     static const enum kube_verb VERBS[] = {
-        [ACTION_STATUS] = KUBE_PATCH,  [ACTION_EVENT] = KUBE_GET,   [ACTION_DELETE] = KUBE_DELETE,
-        [ACTION_CREATE] = KUBE_CREATE, [ACTION_PATCH] = KUBE_PATCH, [ACTION_APPLY] = KUBE_APPLY,
-        [ACTION_EDIT] = KUBE_GET,
+        [ACTION_STATUS] = KUBE_PATCH, [ACTION_DELETE] = KUBE_DELETE, [ACTION_CREATE] = KUBE_CREATE,
+        [ACTION_PATCH] = KUBE_PATCH,  [ACTION_APPLY] = KUBE_APPLY,   [ACTION_EDIT] = KUBE_GET,
     };
     struct kube_request r = {.verb = VERBS[act->kind], .resource = resource_of(s), .ns = s->as->target.ns};
 
@@ -119,7 +113,7 @@ static struct kube_request request_of(const struct step *s, const struct action 
     if (act->kind != ACTION_DELETE)
         r.field_manager = act->manager ? act->manager : "ptj-operator";
     if (act->kind == ACTION_CREATE && act->child == CHILD_POD)
-        r.field_validation = "Strict"; /* refuse fields of the template that the server does not know */
+        r.field_validation = s->lenient ? "Ignore" : "Strict"; /* fields that the server does not know */
     if (act->kind == ACTION_DELETE)
         r.body = kube_delete_options(s->as->arena, act->uid, act->version, act->force);
     return r;
@@ -229,42 +223,69 @@ static bool note_version(struct step *s, const struct kube_reply *reply)
     return true;
 }
 
-static void on_older_deleted(void *ctx, struct kube_reply *reply)
+/* Whether the server may have done the write although it sent no answer, no JSON, or a 5xx. */
+static bool is_lost(const struct kube_reply *reply)
 {
-    struct step *s = ctx;
-
-    s->call = NULL;
-    if (reply->err && reply->err->kind != ERR_NOT_FOUND && reply->err->kind != ERR_CONFLICT)
-        fail_step(s, reply->err, &reply->status);
-    else
-        wait_for(s);
+    return reply->err && (reply->status.code < 300 || reply->status.code >= 500);
 }
 
-/* Send another request of this step, or end the step if no more may be sent. */
-static void send(struct step *s, const struct kube_request *r,
-                 void (*done)(void *ctx, struct kube_reply *reply))
+/* Whether a delete failed for another reason than that the object is gone, or another one has its name. */
+static bool is_delete_failure(const struct kube_reply *reply)
 {
-    const struct actions_target *t = &s->as->target;
+    return reply->err && reply->err->kind != ERR_NOT_FOUND && reply->err->kind != ERR_CONFLICT;
+}
+
+static bool may_go_on(const struct actions *as)
+{
+    return !as->target.may_go_on || as->target.may_go_on(as->target.ctx);
+}
+
+static void on_reply(void *ctx, struct kube_reply *reply)
+{
+    struct step *s = ctx;
+    struct actions_result *r = &s->as->result;
+
+    s->call = NULL;
+    r->lost |= s->writes && is_lost(reply);
+    if (s->act->child == CHILD_JOB && reply->err)
+        r->doubt = is_lost(reply) || reply->err->kind == ERR_CONFLICT || reply->err->kind == ERR_NOT_FOUND;
+    s->done(s, reply);
+}
+
+/* Send a request of this step, or end the step if no more may be sent. */
+static void send(struct step *s, const struct kube_request *r,
+                 void (*done)(struct step *s, struct kube_reply *reply))
+{
     struct err err;
 
-    if (t->may_go_on && !t->may_go_on(t->ctx)) {
+    if (!may_go_on(s->as)) {
         end_step(s);
         return;
     }
-    s->call = kube_request_start(s->as->transport, r, done, s, &err);
+    s->done = done;
+    s->writes = r->verb != KUBE_GET;
+    s->call = kube_request_start(s->as->transport, r, on_reply, s, &err);
     if (!s->call)
         fail_step(s, &err, NULL);
 }
 
 /* `version`: delete only at this version; NULL: at any. */
 static void delete_it(struct step *s, const char *uid, const char *version,
-                      void (*done)(void *ctx, struct kube_reply *reply))
+                      void (*done)(struct step *s, struct kube_reply *reply))
 {
     const struct action act = {
         .kind = ACTION_DELETE, .child = s->act->child, .name = s->act->name, .uid = uid, .version = version};
     const struct kube_request r = request_of(s, &act);
 
     send(s, &r, done);
+}
+
+static void on_older_deleted(struct step *s, struct kube_reply *reply)
+{
+    if (is_delete_failure(reply))
+        fail_step(s, reply->err, &reply->status);
+    else
+        wait_for(s);
 }
 
 /* The existing object cannot be read. If it is ours, the create counts as done: the cache will report it as
@@ -283,26 +304,11 @@ static void judge_unreadable(struct step *s, const struct kube_reply *reply)
     end_step(s);
 }
 
-/* The name is taken: by the object to create, by an older one of ours to delete first, or by another owner's. */
-static void on_existing(void *ctx, struct kube_reply *reply)
+static void judge_existing(struct step *s, struct kube_reply *reply)
 {
-    struct step *s = ctx;
     const char *uid = json_meta(reply->object, "uid");
     struct err err;
 
-    s->call = NULL;
-    if (reply->err && reply->err->kind != ERR_NOT_FOUND) {
-        fail_step(s, reply->err, &reply->status);
-        return;
-    }
-    if (reply->err) {
-        wait_for(s);
-        return;
-    }
-    if (reply->unreadable) {
-        judge_unreadable(s, reply);
-        return;
-    }
     switch (existing_judge(s->act, reply->object, s->as->target.job, s->as->target.uid)) {
     case EXISTING_WANTED:
         if (s->act->child != CHILD_GROUP) {
@@ -326,24 +332,25 @@ static void on_existing(void *ctx, struct kube_reply *reply)
     }
 }
 
-static void look_at(struct step *s, void (*done)(void *ctx, struct kube_reply *reply))
+/* The name is taken: by the object to create, by an older one of ours to delete first, or by another owner's. */
+static void on_existing(struct step *s, struct kube_reply *reply)
+{
+    if (reply->err && reply->err->kind != ERR_NOT_FOUND)
+        fail_step(s, reply->err, &reply->status);
+    else if (reply->err)
+        wait_for(s);
+    else if (reply->unreadable)
+        judge_unreadable(s, reply);
+    else
+        judge_existing(s, reply);
+}
+
+static void look_at(struct step *s, void (*done)(struct step *s, struct kube_reply *reply))
 {
     struct kube_request r = {.verb = KUBE_GET, .resource = resource_of(s), .ns = s->as->target.ns};
 
     r.name = s->act->name;
     send(s, &r, done);
-}
-
-static void on_reply(void *ctx, struct kube_reply *reply);
-static void on_replaced(void *ctx, struct kube_reply *reply);
-
-static void begin_request(struct step *s)
-{
-    struct kube_request r = request_of(s, s->act);
-
-    if (s->lenient)
-        r.field_validation = "Ignore";
-    send(s, &r, on_reply);
 }
 
 /* If the server does not know a field: a job that ran before continues without the field, as it did; in any
@@ -418,26 +425,20 @@ static bool left_gang(const struct action *act, const cJSON *made)
     return act->child == CHILD_POD && act->gang == GANG_NATIVE && made && !pod_has_native_group(made);
 }
 
-static void on_group_gone(void *ctx, struct kube_reply *reply)
+static void on_group_gone(struct step *s, struct kube_reply *reply)
 {
-    struct step *s = ctx;
-
-    s->call = NULL;
-    if (reply->err && reply->err->kind != ERR_NOT_FOUND && reply->err->kind != ERR_CONFLICT &&
-        reply->status.code != 403)
+    if (is_delete_failure(reply) && reply->status.code != 403)
         fail_step(s, reply->err, &reply->status);
     else
         end_step(s);
 }
 
 /* Without permission, or without the API, there is nothing of ours to delete; pods must not wait for that. */
-static void on_group_found(void *ctx, struct kube_reply *reply)
+static void on_group_found(struct step *s, struct kube_reply *reply)
 {
-    struct step *s = ctx;
     const cJSON *meta = json_child(reply->names, "metadata");
     const char *uid = json_str(meta, "uid");
 
-    s->call = NULL;
     if (reply->err && reply->status.code == 404 && has_next_version(s)) {
         s->version++;
         look_at(s, on_group_found);
@@ -448,6 +449,26 @@ static void on_group_found(void *ctx, struct kube_reply *reply)
     } else {
         end_step(s);
     }
+}
+
+/* 404 and 409 (another object has the name now) mean that the object is deleted. They are failures if the
+ * delete has a version, since the object may be at a newer one, and for the job itself, since no later event
+ * would trigger a reconcile. */
+static void on_deleted(struct step *s, struct kube_reply *reply)
+{
+    struct actions_result *r = &s->as->result;
+    bool job = s->act->child == CHILD_JOB;
+    bool other = reply->err && reply->err->kind == ERR_CONFLICT && !job && !s->act->version;
+    bool gone = reply->err && (reply->err->kind == ERR_NOT_FOUND || other);
+
+    if (reply->err && (!gone || job)) {
+        fail_step(s, reply->err, &reply->status);
+        return;
+    }
+    r->pods_deleted += s->act->child == CHILD_POD && !s->act->force && !gone;
+    if (reply->err || !note_version(s, reply))
+        r->unseen = true;
+    end_step(s);
 }
 
 /* The first pod of a replicaSpec is created alone, so only one has to be deleted again. */
@@ -463,7 +484,7 @@ static void refuse_pod_without_gang(struct step *s, struct kube_reply *reply)
             s->act->name);
     (void)note_failure(s, PROBLEM_REFUSED, &err, -1);
     (void)note_version(s, reply);
-    delete_it(s, uid ? uid : "", NULL, on_replaced);
+    delete_it(s, uid ? uid : "", NULL, on_deleted);
 }
 
 static void on_created(struct step *s, struct kube_reply *reply)
@@ -501,26 +522,6 @@ static void on_created(struct step *s, struct kube_reply *reply)
     }
 }
 
-/* 404 and 409 (another object has the name now) mean that the object is deleted. They are failures if the
- * delete has a version, since the object may be at a newer one, and for the job itself, since no later event
- * would trigger a reconcile. */
-static void on_deleted(struct step *s, struct kube_reply *reply)
-{
-    struct actions_result *r = &s->as->result;
-    bool job = s->act->child == CHILD_JOB;
-    bool other = reply->err && reply->err->kind == ERR_CONFLICT && !job && !s->act->version;
-    bool gone = reply->err && (reply->err->kind == ERR_NOT_FOUND || other);
-
-    if (reply->err && (!gone || job)) {
-        fail_step(s, reply->err, &reply->status);
-        return;
-    }
-    r->pods_deleted += s->act->child == CHILD_POD && !s->act->force && !gone;
-    if (reply->err || !note_version(s, reply))
-        r->unseen = true;
-    end_step(s);
-}
-
 static void on_status(struct step *s, struct kube_reply *reply)
 {
     struct actions_result *r = &s->as->result;
@@ -534,21 +535,6 @@ static void on_status(struct step *s, struct kube_reply *reply)
     end_step(s);
 }
 
-/* Whether the server may have done the write although it sent no answer, no JSON, or a 5xx. */
-static bool is_lost(const struct kube_reply *reply)
-{
-    return reply->err && (reply->status.code < 300 || reply->status.code >= 500);
-}
-
-static void on_replaced(void *ctx, struct kube_reply *reply)
-{
-    struct step *s = ctx;
-
-    s->call = NULL;
-    s->as->result.lost |= is_lost(reply);
-    on_deleted(s, reply);
-}
-
 /* If the operator may not patch a pod, it deletes the pod and so its log, to free its resources for others. A
  * 404 is a failure: the cache has the pod, and no other check would find a wrong cache. */
 static void on_patched(struct step *s, struct kube_reply *reply)
@@ -556,7 +542,7 @@ static void on_patched(struct step *s, struct kube_reply *reply)
     if (s->act->child == CHILD_POD && is_refusal(reply->status.code)) {
         s->as->result.err = *reply->err;
         s->deletes = true;
-        delete_it(s, s->act->uid, s->act->version, on_replaced);
+        delete_it(s, s->act->uid, s->act->version, on_deleted);
     } else if (reply->err) {
         fail_step(s, reply->err, &reply->status);
     } else {
@@ -578,12 +564,8 @@ static void on_written(struct step *s, struct kube_reply *reply)
     end_step(s);
 }
 
-static void on_put(void *ctx, struct kube_reply *reply)
+static void on_put(struct step *s, struct kube_reply *reply)
 {
-    struct step *s = ctx;
-
-    s->call = NULL;
-    s->as->result.lost |= is_lost(reply);
     if (s->act->edit != EDIT_RELEASE && !s->act->keep && is_refusal(reply->status.code))
         refuse(s, PROBLEM_REFUSED, reply->err);
     else
@@ -614,14 +596,12 @@ static bool change(const struct action *act, cJSON *object, int64_t now_ms)
 }
 
 /* Only the version that was planned from is changed: any other one is planned again. */
-static void on_got(void *ctx, struct kube_reply *reply)
+static void on_got(struct step *s, struct kube_reply *reply)
 {
-    struct step *s = ctx;
     const cJSON *meta = json_child(reply->object, "metadata");
     const char *uid = json_str(meta, "uid"), *version = json_str(meta, "resourceVersion");
     struct err err;
 
-    s->call = NULL;
     if (reply->err || !reply->object) {
         if (reply->unreadable)
             fail_step(s, reply->unreadable, NULL);
@@ -642,40 +622,16 @@ static void on_got(void *ctx, struct kube_reply *reply)
     }
 }
 
-static void on_reply(void *ctx, struct kube_reply *reply)
+/* Send the action's own request. */
+static void begin_request(struct step *s)
 {
-    struct step *s = ctx;
-    struct actions_result *r = &s->as->result;
+    static void (*const DONE[])(struct step * s, struct kube_reply * reply) = {
+        [ACTION_STATUS] = on_status, [ACTION_DELETE] = on_deleted, [ACTION_CREATE] = on_created,
+        [ACTION_PATCH] = on_patched, [ACTION_APPLY] = on_written,  [ACTION_EDIT] = on_got,
+    };
+    const struct kube_request r = request_of(s, s->act);
 
-    if (s->act->kind == ACTION_EDIT) {
-        on_got(ctx, reply);
-        return;
-    }
-
-    s->call = NULL;
-    r->lost |= is_lost(reply);
-    if (s->act->child == CHILD_JOB && reply->err)
-        r->doubt = is_lost(reply) || reply->err->kind == ERR_CONFLICT || reply->err->kind == ERR_NOT_FOUND;
-    switch (s->act->kind) {
-    case ACTION_STATUS:
-        on_status(s, reply);
-        return;
-    case ACTION_CREATE:
-        on_created(s, reply);
-        return;
-    case ACTION_DELETE:
-        on_deleted(s, reply);
-        return;
-    case ACTION_PATCH:
-        on_patched(s, reply);
-        return;
-    case ACTION_APPLY:
-        on_written(s, reply);
-        return;
-    case ACTION_EVENT:
-    case ACTION_EDIT:
-        return;
-    }
+    send(s, &r, DONE[s->act->kind]);
 }
 
 /* ---- all actions, in order */
@@ -726,11 +682,9 @@ static bool may_begin(const struct actions *as, const struct action *act)
 /* Begin the next actions, as many as may begin now. */
 static void run(struct actions *as)
 {
-    const struct actions_target *t = &as->target;
-
     as->running = true;
     while (as->result.ok && as->at < as->plan->n_actions && may_begin(as, &as->plan->actions[as->at]) &&
-           (!t->may_go_on || t->may_go_on(t->ctx))) {
+           may_go_on(as)) {
         const struct action *act = &as->plan->actions[as->at++];
         if (act->kind == ACTION_EVENT)
             record(as, act);

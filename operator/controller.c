@@ -90,13 +90,19 @@ static int64_t wall_ms(const struct controller *c)
     return kube_loop_wall_ms(c->loop);
 }
 
+/* NULL: nothing is remembered of this job, or this process does not lead. */
+static struct jobmemory *memory_if_any(const struct controller *c, const char *uid)
+{
+    const struct kube_store_entry *e = c->term ? kube_store_get(c->term->memories, "", uid) : NULL;
+
+    return e ? e->value : NULL;
+}
+
 static struct jobmemory *memory_of(const struct controller *c, const char *uid)
 {
-    const struct kube_store_entry *e = kube_store_get(c->term->memories, "", uid);
+    struct jobmemory *m = memory_if_any(c, uid);
 
-    if (!e)
-        e = kube_store_put(c->term->memories, "", uid, uid, NULL, jobmemory_new());
-    return e->value;
+    return m ? m : kube_store_put(c->term->memories, "", uid, uid, NULL, jobmemory_new())->value;
 }
 
 static void forget(const struct controller *c, const char *uid)
@@ -148,37 +154,8 @@ static bool may_go_on(void *ctx)
     return job && !job->deleting && job->generation == p->generation;
 }
 
-static struct pass *pass_new(struct controller *c, struct kube_work *w, const struct trainjob *job,
-                             struct jobmemory *m)
-{
-    struct pass *p = memory_must(calloc(1, sizeof(*p)));
-
-    p->c = c;
-    p->work = w;
-    p->memory = m;
-    m->holder = &p->memory;
-    p->begun_ms = now_ms(c);
-    p->attempt = job->status.attempt;
-    p->generation = job->generation;
-    p->version = arena_strdup(&p->names, job->resource_version);
-    p->target = (struct actions_target){
-        .ns = arena_strdup(&p->names, job->ns),
-        .job = arena_strdup(&p->names, job->name),
-        .uid = arena_strdup(&p->names, job->uid),
-        .may_go_on = may_go_on,
-        .ctx = p,
-        .native_version = &c->native_version,
-        .ignored_reported = m->ignored_generation && m->ignored_generation == job->generation,
-        .refused_reported = jobmemory_refused(m, job->generation, now_ms(c)),
-    };
-    kube_work_attach(w, p, pass_free);
-    p->target.now_ms = wall_ms(c);
-    c->counts.passes++;
-    return p;
-}
-
 /* Without a job: for what a job that is gone, or being deleted, left in a queue. */
-static struct pass *pass_new_orphans(struct controller *c, struct kube_work *w)
+static struct pass *pass_new(struct controller *c, struct kube_work *w)
 {
     struct pass *p = memory_must(calloc(1, sizeof(*p)));
 
@@ -189,6 +166,27 @@ static struct pass *pass_new_orphans(struct controller *c, struct kube_work *w)
                                         .uid = arena_strdup(&p->names, kube_work_key(w)),
                                         .now_ms = wall_ms(c)};
     kube_work_attach(w, p, pass_free);
+    return p;
+}
+
+static struct pass *pass_new_of(struct controller *c, struct kube_work *w, const struct trainjob *job,
+                                struct jobmemory *m)
+{
+    struct pass *p = pass_new(c, w);
+
+    p->memory = m;
+    m->holder = &p->memory;
+    p->begun_ms = now_ms(c);
+    p->attempt = job->status.attempt;
+    p->generation = job->generation;
+    p->version = arena_strdup(&p->names, job->resource_version);
+    p->target.job = arena_strdup(&p->names, job->name);
+    p->target.may_go_on = may_go_on;
+    p->target.ctx = p;
+    p->target.native_version = &c->native_version;
+    p->target.ignored_reported = m->ignored_generation && m->ignored_generation == job->generation;
+    p->target.refused_reported = jobmemory_refused(m, job->generation, now_ms(c));
+    c->counts.passes++;
     return p;
 }
 
@@ -516,8 +514,8 @@ static void retry_undecoded(struct controller *c, struct kube_work *w, const str
  * created stays taken before the cache has them. */
 static void reconcile_orphans(struct controller *c, struct kube_work *w, const struct jobtext *cached)
 {
-    const struct kube_store_entry *m = kube_store_get(c->term->memories, "", kube_work_key(w));
-    int64_t wait_ms = cached && m ? wait_for_caches(c, m->value, cached) : 0;
+    struct jobmemory *m = memory_if_any(c, kube_work_key(w));
+    int64_t wait_ms = cached && m ? wait_for_caches(c, m, cached) : 0;
 
     if (wait_ms) {
         kube_work_put_back(w, wait_ms);
@@ -529,7 +527,7 @@ static void reconcile_orphans(struct controller *c, struct kube_work *w, const s
         retry_undecoded(c, w, &err);
         return;
     }
-    struct pass *p = pass_new_orphans(c, w);
+    struct pass *p = pass_new(c, w);
     struct plan_input in = {.now_ms = wall_ms(c), .job = job};
 
     watches_gather_queue(&c->watches, p->target.ns, p->target.uid, false, &p->arena, &in);
@@ -575,7 +573,7 @@ static void reconcile(void *ctx, struct kube_work *w)
         retry_undecoded(c, w, &err);
         return;
     }
-    plan_and_act(pass_new(c, w, job, m), job);
+    plan_and_act(pass_new_of(c, w, job, m), job);
 }
 
 static void on_job_gone(void *ctx, const struct kube_store_entry *job)
@@ -593,11 +591,10 @@ static void on_deployments_listed(void *ctx)
 {
     struct controller *c = ctx;
     const struct kube_store *jobs = controller_jobs(c);
-    const struct kube_store_entry *e = c->term ? kube_store_first(jobs) : NULL;
 
-    for (; e; e = kube_store_next(jobs, e)) {
-        const struct kube_store_entry *m = kube_store_get(c->term->memories, "", e->uid);
-        if (m && ((const struct jobmemory *)m->value)->tb_unseen_since_ms)
+    for (const struct kube_store_entry *e = kube_store_first(jobs); e; e = kube_store_next(jobs, e)) {
+        const struct jobmemory *m = memory_if_any(c, e->uid);
+        if (m && m->tb_unseen_since_ms)
             kube_reconciler_add(c->reconciler, e->ns, e->uid);
     }
 }
@@ -612,45 +609,46 @@ static bool has_queued_job(void *ctx)
     return e;
 }
 
-/* A plan about a queue waits until all of its kinds are listed, or for one of the cluster's settings. */
-static void on_queue_kind_listed(void *ctx)
+/* Plan what concerns a queue. A plan waits until all of its kinds are listed, or for one of the cluster's settings. */
+static void plan_queues(void *ctx)
 {
     struct controller *c = ctx;
-    const struct kube_store *workloads = kube_cache_store(c->watches.kinds[CHILD_WORKLOAD]);
-    const struct kube_store *jobs = controller_jobs(c);
+    const struct kube_store *jobs = controller_jobs(c), *workloads = NULL;
 
+    if (c->watches.kinds[CHILD_WORKLOAD])
+        workloads = watches_children(&c->watches, CHILD_WORKLOAD);
     for (const struct kube_store_entry *e = kube_store_first(jobs); e; e = kube_store_next(jobs, e))
         if (((const struct jobtext *)e->value)->queued)
             kube_reconciler_add(c->reconciler, e->ns, e->uid);
-    for (const struct kube_store_entry *e = kube_store_first(workloads); e; e = kube_store_next(workloads, e))
-        kube_reconciler_add(c->reconciler, e->ns, ((const struct workload *)e->value)->owner_uid);
+    for (const struct kube_store_entry *e = workloads ? kube_store_first(workloads) : NULL; e;
+         e = kube_store_next(workloads, e))
+        kube_reconciler_add(c->reconciler, e->ns, e->group);
 }
 
 static void on_setting_changed(void *ctx, const struct kube_store_entry *e)
 {
     (void)e;
-    on_queue_kind_listed(ctx);
+    plan_queues(ctx);
 }
 
-/* Kueue was found, or has gone: that concerns each job with a queue. */
+static void watch_queues(struct controller *c)
+{
+    if (queues_are_served(c->queues) && !c->watches.kinds[CHILD_WORKLOAD])
+        watches_add_queues(&c->watches, c->reconciler, c->options.ns, plan_queues, on_setting_changed);
+}
+
+/* Kueue was found, or has gone. */
 static void on_queues_changed(void *ctx)
 {
-    struct controller *c = ctx;
-    const struct kube_store *jobs = controller_jobs(c);
-
-    if (queues_are_served(c->queues) && !c->watches.kinds[CHILD_WORKLOAD])
-        watches_add_queues(&c->watches, c->reconciler, c->options.ns, on_queue_kind_listed,
-                           on_setting_changed);
-    for (const struct kube_store_entry *e = kube_store_first(jobs); e; e = kube_store_next(jobs, e))
-        kube_reconciler_add(c->reconciler, e->ns, e->uid);
+    watch_queues(ctx);
+    plan_queues(ctx);
 }
 
 static void on_place(void *ctx, const char *ns, const char *job_uid, int place)
 {
     struct controller *c = ctx;
-    const struct kube_store_entry *e = c->term ? kube_store_get(c->term->memories, "", job_uid) : NULL;
     const struct jobtext *job = watches_job(&c->watches, job_uid);
-    struct jobmemory *m = e ? e->value : NULL;
+    struct jobmemory *m = memory_if_any(c, job_uid);
 
     if (!m || !job || strcmp(job->ns, ns) != 0)
         return;
@@ -727,8 +725,7 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
                 options->tensorboard_image ? on_deployments_listed : NULL);
     c->queues = queues_new(l, t, options->kueue, has_queued_job, on_queues_changed, c);
     c->places = places_new(l, t, on_place, c);
-    if (queues_are_served(c->queues))
-        watches_add_queues(&c->watches, c->reconciler, options->ns, on_queue_kind_listed, on_setting_changed);
+    watch_queues(c);
     return c;
 }
 

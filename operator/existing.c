@@ -1,29 +1,20 @@
 /* existing.c - compare an existing object with the one to create: controller, deletion, attempt, restart. */
 #include "operator/existing.h"
 
-#include "common/sv.h"
-
 #include <string.h>
 
 static const char *const SPEC[] = {"spec", NULL};
 
-static int64_t number_label(const cJSON *object, const char *key, int64_t fallback)
-{
-    const char *const path[] = {"metadata", "labels", key, NULL};
-    const cJSON *label = json_find(object, path);
-    int64_t n = fallback;
-
-    if (cJSON_IsString(label) && existing_is_labelled(object))
-        (void)sv_i64(sv_from(label->valuestring), 0, COUNT_MAX, &n);
-    return n;
-}
-
 /* Attempt and restart as one number; -1: the labels are missing or invalid. */
 static int64_t life_of(const cJSON *object)
 {
-    int64_t attempt = number_label(object, LABEL_ATTEMPT, -1);
+    const cJSON *labels = json_child(json_child(object, "metadata"), "labels");
+    int64_t attempt =
+        json_str(labels, LABEL_JOB) ? api_label_number(labels, LABEL_ATTEMPT, COUNT_MAX, -1) : -1;
 
-    return attempt < 0 ? -1 : attempt * ((int64_t)INT32_MAX + 1) + number_label(object, LABEL_RESTART, 0);
+    return attempt < 0
+               ? -1
+               : attempt * ((int64_t)INT32_MAX + 1) + api_label_number(labels, LABEL_RESTART, COUNT_MAX, 0);
 }
 
 bool existing_is_labelled(const cJSON *there)
@@ -31,26 +22,12 @@ bool existing_is_labelled(const cJSON *there)
     return cJSON_IsString(json_find(there, (const char *[]){"metadata", "labels", LABEL_JOB, NULL}));
 }
 
-static bool is(const cJSON *object, const char *key, const char *want)
-{
-    const char *s = json_str(object, key);
-
-    return s && strcmp(s, want) == 0;
-}
-
 /* Whether its controller has this job's name but another UID: that job is deleted, since names are unique. */
 static bool is_of_namesake(const cJSON *meta, const char *job)
 {
-    const cJSON *ref;
+    const char *name = json_str(api_controller(meta), "name");
 
-    cJSON_ArrayForEach(ref, json_child(meta, "ownerReferences"))
-    {
-        const char *version = json_str(ref, "apiVersion");
-        if (cJSON_IsTrue(json_child(ref, "controller")))
-            return is(ref, "kind", TRAINJOB_KIND) && is(ref, "name", job) && version &&
-                   strncmp(version, TRAINJOB_GROUP "/", strlen(TRAINJOB_GROUP "/")) == 0;
-    }
-    return false;
+    return name && strcmp(name, job) == 0;
 }
 
 /* Whether all members of `wanted` are there. The API server may have added defaults. */

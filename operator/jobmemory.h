@@ -59,8 +59,8 @@ struct jobmemory {
     int64_t postponed_ms;          /* since when actions that may wait are postponed; 0: they are not */
     struct plan_progress progress; /* its times are Unix time */
     struct jobprogress shown;      /* the progress in the status at the last plan */
-    char unreadable_reported
-        [ACTIONS_VERSION_BYTES]; /* the job's version after a status that reported an unreadable object; "": none */
+    /* The job's version after a status that reported an unreadable object; "": none. */
+    char unreadable_reported[ACTIONS_VERSION_BYTES];
 };
 
 struct jobmemory *jobmemory_new(void);

@@ -3,16 +3,14 @@
 
 #include "common/memory.h"
 #include "kube/client.h"
+#include "kube/store.h"
 #include "operator/api/workload.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { SOON_MS = 10000, REST_MS = 60000, PLACE_LIMIT = 1 << 24 };
 
 struct local_queue {
-    struct local_queue *next;
-    char *ns, *name;
     int64_t needed_ms, asked_ms, due_ms;
 };
 
@@ -21,48 +19,44 @@ struct places {
     const struct kube_transport *transport;
     struct kube_loop_timer timer;
     struct kube_request_run *call;
-    struct local_queue *queues, *asked; /* asked: by the call */
+    struct kube_store *queues;            /* struct local_queue; its group is the namespace */
+    const struct kube_store_entry *asked; /* by the call */
     void (*found)(void *ctx, const char *ns, const char *job_uid, int place);
     void *ctx;
     int64_t rest_until_ms; /* the API does not answer */
 };
 
-static void free_queue(struct local_queue *q)
+static struct local_queue *queue_at(const struct kube_store_entry *e)
 {
-    free(q->ns);
-    free(q->name);
-    free(q);
+    return e->value;
 }
 
 static void forget_unneeded(struct places *p, int64_t now_ms)
 {
-    for (struct local_queue **at = &p->queues; *at;) {
-        struct local_queue *q = *at;
-        if (q->needed_ms + PLACES_FRESH_MS > now_ms) {
-            at = &q->next;
-            continue;
-        }
-        *at = q->next;
-        free_queue(q);
-    }
+    kube_store_mark(p->queues);
+    for (const struct kube_store_entry *e = kube_store_first(p->queues); e; e = kube_store_next(p->queues, e))
+        if (queue_at(e)->needed_ms + PLACES_FRESH_MS > now_ms)
+            kube_store_unmark_one(e);
+    kube_store_sweep(p->queues, NULL, NULL);
 }
 
-static struct local_queue *next_due(const struct places *p)
+static const struct kube_store_entry *next_due(const struct places *p)
 {
-    struct local_queue *first = p->queues;
+    const struct kube_store_entry *first = NULL;
 
-    for (struct local_queue *q = first; q; q = q->next)
-        if (q->due_ms < first->due_ms)
-            first = q;
+    for (const struct kube_store_entry *e = kube_store_first(p->queues); e; e = kube_store_next(p->queues, e))
+        if (!first || queue_at(e)->due_ms < queue_at(first)->due_ms)
+            first = e;
     return first;
 }
 
 static void set_timer(struct places *p)
 {
-    const struct local_queue *q = p->call ? NULL : next_due(p);
+    const struct kube_store_entry *e = p->call ? NULL : next_due(p);
+    int64_t due_ms = e ? queue_at(e)->due_ms : 0;
 
-    if (q)
-        kube_loop_timer_set(p->loop, &p->timer, q->due_ms > p->rest_until_ms ? q->due_ms : p->rest_until_ms);
+    if (e)
+        kube_loop_timer_set(p->loop, &p->timer, due_ms > p->rest_until_ms ? due_ms : p->rest_until_ms);
 }
 
 static void report(const struct places *p, const cJSON *items)
@@ -84,14 +78,14 @@ static void report(const struct places *p, const cJSON *items)
 static void on_answer(void *ctx, struct kube_reply *reply)
 {
     struct places *p = ctx;
-    int64_t now_ms = kube_loop_now_ms(p->loop);
+    struct local_queue *q = queue_at(p->asked);
 
     p->call = NULL;
-    p->asked->due_ms = p->asked->asked_ms + (reply->object ? PLACES_EVERY_MS : REST_MS);
+    q->due_ms = q->asked_ms + (reply->object ? PLACES_EVERY_MS : REST_MS);
     if (reply->object)
         report(p, json_child(reply->object, "items"));
     else if (reply->err && reply->err->kind != ERR_NOT_FOUND)
-        p->rest_until_ms = now_ms + REST_MS;
+        p->rest_until_ms = kube_loop_now_ms(p->loop) + REST_MS;
     set_timer(p);
 }
 
@@ -100,15 +94,16 @@ static void ask(void *ctx)
     static const struct kube_resource QUEUES = {"visibility." WORKLOAD_GROUP, WORKLOAD_VERSION, "localqueues",
                                                 "LocalQueue", false};
     struct places *p = ctx;
+    int64_t now_ms = kube_loop_now_ms(p->loop);
     struct err err;
 
-    forget_unneeded(p, kube_loop_now_ms(p->loop));
+    forget_unneeded(p, now_ms);
     p->asked = next_due(p);
-    if (!p->asked || p->asked->due_ms > kube_loop_now_ms(p->loop)) {
+    if (!p->asked || queue_at(p->asked)->due_ms > now_ms) {
         set_timer(p);
         return;
     }
-    p->asked->asked_ms = kube_loop_now_ms(p->loop);
+    queue_at(p->asked)->asked_ms = now_ms;
     p->call = kube_request_start(p->transport,
                                  &(struct kube_request){.verb = KUBE_GET,
                                                         .resource = &QUEUES,
@@ -117,29 +112,25 @@ static void ask(void *ctx)
                                                         .subresource = "pendingworkloads"},
                                  on_answer, p, &err);
     if (!p->call)
-        p->rest_until_ms = p->asked->asked_ms + REST_MS;
+        p->rest_until_ms = now_ms + REST_MS;
     set_timer(p);
 }
 
 static struct local_queue *queue_of(struct places *p, const char *ns, const char *name)
 {
-    int n = 0, of_ns = 0;
+    const struct kube_store_entry *e = kube_store_get(p->queues, ns, name);
+    int of_ns = 0;
 
-    for (struct local_queue *q = p->queues; q; q = q->next) {
-        bool same_ns = strcmp(q->ns, ns) == 0;
-        if (same_ns && strcmp(q->name, name) == 0)
-            return q;
-        n++;
-        of_ns += same_ns;
-    }
-    if (n >= PLACES_MAX || of_ns >= PLACES_NS_MAX)
+    if (e)
+        return queue_at(e);
+    for (e = kube_store_group(p->queues, ns); e; e = kube_store_group_next(e))
+        of_ns++;
+    if (kube_store_count(p->queues) >= PLACES_MAX || of_ns >= PLACES_NS_MAX)
         return NULL;
     struct local_queue *q = memory_must(calloc(1, sizeof(*q)));
-    q->ns = memory_strdup(ns);
-    q->name = memory_strdup(name);
     q->asked_ms = -SOON_MS;
-    q->next = p->queues;
-    return p->queues = q;
+    kube_store_put(p->queues, ns, name, NULL, ns, q);
+    return q;
 }
 
 void places_need(struct places *p, const char *ns, const char *queue, bool known)
@@ -159,8 +150,12 @@ struct places *places_new(struct kube_loop *l, const struct kube_transport *t,
 {
     struct places *p = memory_must(calloc(1, sizeof(*p)));
 
-    *p = (struct places){
-        .loop = l, .transport = t, .timer = {.fire = ask, .ctx = p}, .found = found, .ctx = ctx};
+    *p = (struct places){.loop = l,
+                         .transport = t,
+                         .timer = {.fire = ask, .ctx = p},
+                         .queues = kube_store_new(free),
+                         .found = found,
+                         .ctx = ctx};
     return p;
 }
 
@@ -170,10 +165,6 @@ void places_free(struct places *p)
         return;
     kube_request_cancel(p->call);
     kube_loop_timer_cancel(p->loop, &p->timer);
-    while (p->queues) {
-        struct local_queue *q = p->queues;
-        p->queues = q->next;
-        free_queue(q);
-    }
+    kube_store_free(p->queues);
     free(p);
 }

@@ -46,7 +46,7 @@ static void on_done(void *ctx, int curl_code)
 
     (void)curl_easy_getinfo(g->easy, CURLINFO_RESPONSE_CODE, &status);
     stop(g);
-    g->done(g->ctx, g, curl_code == CURLE_OK && status == 200 ? &body : NULL);
+    g->done(g->ctx, curl_code == CURLE_OK && status == 200 ? &body : NULL);
 }
 
 static CURL *easy_new(struct podget *g)

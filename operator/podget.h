@@ -19,7 +19,7 @@ enum { PODGET_BYTES = 4096, PODGET_HEADER_BYTES = 8192, PODGET_TIMEOUT_MS = 2000
 
 struct podget {
     struct kube_loop *loop;
-    void (*done)(void *ctx, struct podget *g, const struct sv *body); /* body NULL: no answer */
+    void (*done)(void *ctx, const struct sv *body); /* body NULL: no answer */
     void *ctx;
     void *easy; /* CURL; NULL until the first exchange */
     struct kube_loop_transfer transfer;

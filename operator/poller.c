@@ -67,18 +67,11 @@ static void set_timer(struct poller *p)
 static void end(struct polled *j, enum jobprogress_verdict verdict)
 {
     struct poller *p = j->poller;
+    uint64_t *const counts[] = {[JOBPROGRESS_OK] = &p->counts.ok,
+                                [JOBPROGRESS_OTHERS] = &p->counts.dropped,
+                                [JOBPROGRESS_GARBAGE] = &p->counts.failed};
 
-    switch (verdict) {
-    case JOBPROGRESS_OK:
-        p->counts.ok++;
-        break;
-    case JOBPROGRESS_OTHERS:
-        p->counts.dropped++;
-        break;
-    case JOBPROGRESS_GARBAGE:
-        p->counts.failed++;
-        break;
-    }
+    ++*counts[verdict];
     if (verdict == JOBPROGRESS_OK)
         j->failures = 0;
     else if (j->failures < FAILURES_MAX)
@@ -141,7 +134,7 @@ static void start_due(void *ctx)
     set_timer(p);
 }
 
-static void on_done(void *ctx, struct podget *g, const struct sv *body)
+static void on_done(void *ctx, const struct sv *body)
 {
     struct slot *s = ctx;
     struct polled *j = s->of;
@@ -149,7 +142,6 @@ static void on_done(void *ctx, struct podget *g, const struct sv *body)
     struct jobprogress_answer answer;
     enum jobprogress_verdict verdict = JOBPROGRESS_GARBAGE;
 
-    (void)g;
     s->of = NULL;
     j->out = NULL;
     if (body)

@@ -1,6 +1,7 @@
 /* watches.c - the operator's caches, grouped by the UID of the job. */
 #include "operator/watches.h"
 
+#include "common/heapsize.h"
 #include "operator/actions.h"
 #include "operator/plan/desired.h"
 
@@ -76,29 +77,10 @@ static int decode_setting(const cJSON *object, const struct err *unreadable, str
     return KUBE_CACHE_KEEP;
 }
 
-static void unsure_workload(void *value)
+/* Each cached object begins with why it cannot be read. */
+static void unsure(void *value)
 {
-    ((struct workload *)value)->unreadable = UNSURE;
-}
-
-static void unsure_job(void *value)
-{
-    ((struct jobtext *)value)->unreadable = UNSURE;
-}
-
-static void unsure_pod(void *value)
-{
-    ((struct pod *)value)->unreadable = UNSURE;
-}
-
-static void unsure_child(void *value)
-{
-    ((struct child *)value)->unreadable = UNSURE;
-}
-
-static size_t bytes_of_pod(const void *value)
-{
-    return pod_bytes(value);
+    *(const char **)value = UNSURE;
 }
 
 void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
@@ -106,31 +88,21 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns,
                  void (*deployments_listed)(void *ctx))
 {
     const struct kube_reconciler_source sources[CHILD_KINDS] = {
-        [CHILD_POD] = {.watch.resource = KUBE_PODS,
-                       .decode = decode_pod,
-                       .unsure = unsure_pod,
-                       .free_value = free},
-        [CHILD_SERVICE] = {.watch.resource = KUBE_SERVICES,
-                           .decode = decode_child,
-                           .unsure = unsure_child,
-                           .free_value = free},
+        [CHILD_POD] = {.watch.resource = KUBE_PODS, .decode = decode_pod},
+        [CHILD_SERVICE] = {.watch.resource = KUBE_SERVICES, .decode = decode_child},
         [CHILD_DEPLOYMENT] = {.watch.resource = KUBE_DEPLOYMENTS,
                               .spare = true,
                               .listed = deployments_listed,
-                              .decode = decode_child,
-                              .unsure = unsure_child,
-                              .free_value = free},
-        [CHILD_JOB] = {.watch.resource = TRAINJOBS,
-                       .decode = decode_job,
-                       .unsure = unsure_job,
-                       .free_value = free,
-                       .gone = job_gone},
+                              .decode = decode_child},
+        [CHILD_JOB] = {.watch.resource = TRAINJOBS, .decode = decode_job, .gone = job_gone},
     };
 
     for (int i = 0; i < CHILD_KINDS; i++) {
         struct kube_reconciler_source s = sources[i];
         if (i == CHILD_WORKLOAD || (i == CHILD_DEPLOYMENT && !deployments_listed))
             continue;
+        s.unsure = unsure;
+        s.free_value = free;
         s.watch.ns = ns;
         s.watch.label_selector = i == CHILD_JOB ? NULL : LABEL_JOB;
         w->kinds[i] = kube_reconciler_watch(r, &s);
@@ -155,7 +127,7 @@ void watches_add_queues(struct watches *w, struct kube_reconciler *r, const char
                                                                   .spare = true,
                                                                   .listed = listed,
                                                                   .decode = decode_workload,
-                                                                  .unsure = unsure_workload,
+                                                                  .unsure = unsure,
                                                                   .free_value = free});
     for (int i = 0; i < QUEUE_SETTINGS; i++)
         w->settings[i] =
@@ -311,39 +283,19 @@ const struct kube_store *watches_children(const struct watches *w, enum child_ki
     return kube_cache_store(w->kinds[kind]);
 }
 
-/* Why only the object's names could be read; "": it was read completely. */
-static const char *unreadable(enum child_kind kind, const struct kube_store_entry *e)
-{
-    switch (kind) {
-    case CHILD_POD:
-        return ((const struct pod *)e->value)->unreadable;
-    case CHILD_SERVICE:
-    case CHILD_DEPLOYMENT:
-        return ((const struct child *)e->value)->unreadable;
-    case CHILD_WORKLOAD:
-        return ((const struct workload *)e->value)->unreadable;
-    case CHILD_JOB:
-    case CHILD_POLICY:
-    case CHILD_KEY:
-    case CHILD_GROUP:
-        break;
-    }
-    return ((const struct jobtext *)e->value)->unreadable;
-}
-
 struct watches_counts watches_counts(const struct watches *w)
 {
     struct watches_counts n = {.jobs = kube_store_count(kube_cache_store(w->kinds[CHILD_JOB])),
                                .pods = kube_store_count(kube_cache_store(w->kinds[CHILD_POD])),
                                .pod_bytes =
-                                   kube_store_bytes(kube_cache_store(w->kinds[CHILD_POD]), bytes_of_pod)};
+                                   kube_store_bytes(kube_cache_store(w->kinds[CHILD_POD]), heapsize)};
 
     for (int kind = 0; kind < CHILD_KINDS; kind++) {
         if (!w->kinds[kind])
             continue;
         const struct kube_store *s = kube_cache_store(w->kinds[kind]);
         for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
-            n.unreadable[kind] += unreadable((enum child_kind)kind, e)[0] != '\0';
+            n.unreadable[kind] += (*(const char *const *)e->value)[0] != '\0';
     }
     return n;
 }

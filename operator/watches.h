@@ -13,8 +13,7 @@
 #include "operator/plan/plan.h"
 
 struct watches {
-    struct kube_cache *kinds
-        [CHILD_KINDS]; /* indexed by enum child_kind; NULL: Deployments or Workloads that are not watched */
+    struct kube_cache *kinds[CHILD_KINDS];       /* by enum child_kind; NULL: not watched */
     struct kube_cache *settings[QUEUE_SETTINGS]; /* of Kueue; NULL: not watched */
     uint64_t lists[CHILD_KINDS]; /* of each kind, begun before the last one of watches_relist */
 };

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int find_word(const char *const *words, const char *s)
+int decode_index(const char *const *words, const char *s)
 {
-    for (int i = 0; words && words[i]; i++)
+    for (int i = 0; words && s && words[i]; i++)
         if (strcmp(words[i], s) == 0)
             return i;
     return -1;
@@ -28,11 +28,9 @@ int decode_names(const cJSON *metadata, const char *kind, struct object_names *r
     const char *texts[ARRAY_LEN(ROWS)];
 
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        bool may_lack =
-            i == ARRAY_LEN(ROWS) - 1; /* the version may be missing: it does not identify the object */
         texts[i] = json_str(metadata, ROWS[i].key);
         texts[i] = texts[i] ? texts[i] : "";
-        if (!texts[i][0] && !may_lack)
+        if (!texts[i][0] && i + 1 < ARRAY_LEN(ROWS)) /* the version does not identify the object */
             return err_set(err, ERR_INVALID, "%s: metadata without %s", kind, ROWS[i].key);
         if (strlen(texts[i]) > ROWS[i].max)
             return err_set(err, ERR_INVALID, "%s: metadata.%s: expected at most %zu characters, got %zu",
@@ -51,12 +49,11 @@ int decode_members(const struct json_at *at, const char *const *known, const cha
         return -1;
     cJSON_ArrayForEach(child, at->node)
     {
-        if (find_word(known, child->string) >= 0 || cJSON_IsNull(child))
+        if (decode_index(known, child->string) >= 0 || cJSON_IsNull(child))
             continue;
-        struct json_at m = json_member(at, child->string);
-        if (find_word(refused, child->string) >= 0)
-            return json_err(&m, err, "not supported by this version");
-        return json_err(&m, err, "unknown field");
+        if (decode_index(refused, child->string) >= 0)
+            return json_err(DECODE_AT(at, child->string), err, "not supported by this version");
+        return json_err(DECODE_AT(at, child->string), err, "unknown field");
     }
     return 0;
 }
@@ -87,17 +84,14 @@ int decode_word(const struct json_at *at, const char *key, const char *const *wo
 
     if (json_get_str(at, key, &s, err) < 0)
         return -1;
-    if (!s)
-        return 0;
-    int i = find_word(words, s);
-    if (i >= 0) {
+    int i = decode_index(words, s);
+    if (i >= 0)
         *ret = i;
+    if (i >= 0 || !s)
         return 0;
-    }
     for (size_t len = 0, n = 0; words[n] && len < sizeof(list); n++)
         len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", n ? ", " : "", words[n]);
-    struct json_at m = json_member(at, key);
-    return json_err(&m, err, "expected one of %s, got \"%.40s\"", list, s);
+    return json_err(DECODE_AT(at, key), err, "expected one of %s, got \"%.40s\"", list, s);
 }
 
 int decode_opt_i64(const struct json_at *at, const char *key, int64_t min, int64_t max, struct opt_i64 *ret,
@@ -130,11 +124,17 @@ int decode_text(const struct json_at *at, const char *key, size_t max_bytes, con
     return 0;
 }
 
+bool decode_next(const struct json_at *list, struct json_at *item)
+{
+    *item = item->parent ? json_item(list, item->node->next, item->index + 1)
+                         : json_item(list, list->node ? list->node->child : NULL, 0);
+    return item->node;
+}
+
 int decode_strings(const struct json_at *at, const char *key, int max_items, size_t max_bytes,
                    struct arena *a, const char *const **ret, int *ret_n, struct err *err)
 {
     struct json_at list = json_member(at, key);
-    const cJSON *child;
     int n = 0;
 
     if (json_expect_array(&list, max_items, err) < 0)
@@ -142,14 +142,12 @@ int decode_strings(const struct json_at *at, const char *key, int max_items, siz
     if (!list.node)
         return 0;
     const char **out = arena_array(a, (size_t)cJSON_GetArraySize(list.node) + 1, const char *);
-    cJSON_ArrayForEach(child, list.node)
-    {
-        struct json_at item = json_item(&list, child, n);
-        if (!cJSON_IsString(child))
+    for (struct json_at item = {0}; decode_next(&list, &item);) {
+        if (!cJSON_IsString(item.node))
             return json_err(&item, err, "expected a string");
-        if (check_length(&item, child->valuestring, max_bytes, err) < 0)
+        if (check_length(&item, item.node->valuestring, max_bytes, err) < 0)
             return -1;
-        out[n++] = child->valuestring;
+        out[n++] = item.node->valuestring;
     }
     *ret = out;
     *ret_n = n;

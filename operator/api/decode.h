@@ -42,6 +42,12 @@ int decode_members(const struct json_at *at, const char *const *known, const cha
 /* Refuse numbers anywhere in `at` that cJSON may have rounded: the pod would get another number. */
 int decode_numbers(const struct json_at *at, struct err *err) MUST_CHECK;
 
+/* The index in `words`, which ends with NULL; -1: it is not there. Both may be NULL. */
+int decode_index(const char *const *words, const char *s);
+
+/* A member, for json_err, which needs no node. */
+#define DECODE_AT(parent, key) (&(struct json_at){NULL, (parent), (key), 0})
+
 /* Decode one of `words` (ends with NULL); *ret is its index. Absent: *ret is unchanged. */
 int decode_word(const struct json_at *at, const char *key, const char *const *words, int *ret,
                 struct err *err) MUST_CHECK;
@@ -52,6 +58,9 @@ int decode_opt_i64(const struct json_at *at, const char *key, int64_t min, int64
 /* Decode a string of at most max_bytes, borrowed from the tree. Absent: *ret is unchanged. */
 int decode_text(const struct json_at *at, const char *key, size_t max_bytes, const char **ret,
                 struct err *err) MUST_CHECK;
+
+/* The next item of a list: for (struct json_at item = {0}; decode_next(&list, &item);). */
+bool decode_next(const struct json_at *list, struct json_at *item);
 
 /* Decode a list of strings of at most max_bytes each, borrowed from the tree; the array lives in the
  * arena. */

@@ -1,42 +1,30 @@
-/* jobstatus.c - decode the status of a PyTorchTrainingJob; the tables of its enum values. */
+/* jobstatus.c - decode and encode the status of a PyTorchTrainingJob; the tables of its enum values. */
 #include "operator/api/jobstatus.h"
+
+#include "common/clock.h"
+#include "common/text.h"
 #include "operator/api/decode.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static const char *const PHASES[] = {"",         "Pending",   "Running", "Paused",
-                                     "Resuming", "Succeeded", "Failed",  "Unknown"};
+static const char *const PHASES[] = {"",          "Pending", "Running", "Paused", "Resuming",
+                                     "Succeeded", "Failed",  "Unknown", NULL};
 static const char *const CONDITIONS[] = {"Initialized", "Running", "ReplicaFailure", "Completed",
-                                         "Failed",      "Paused",  "InvalidSpec"};
+                                         "Failed",      "Paused",  "InvalidSpec",    NULL};
 static const char *const REPLICA_PHASE_NAMES[] = {"Creating", "Pending", "Running", "Succeeded",
-                                                  "Failed",   "Unknown", "Deleted"};
+                                                  "Failed",   "Unknown", "Deleted", NULL};
 
 const char *job_phase_name(enum job_phase p)
 {
     return PHASES[p];
 }
 
-const char *condition_type_name(enum condition_type t)
-{
-    return CONDITIONS[t];
-}
-
-const char *replica_phase_name(enum replica_phase p)
-{
-    return REPLICA_PHASE_NAMES[p];
-}
-
-static int word_index(const char *const *words, size_t n, const char *s, int fallback)
-{
-    for (size_t i = 0; s && i < n; i++)
-        if (strcmp(words[i], s) == 0)
-            return (int)i;
-    return fallback;
-}
-
 enum job_phase job_phase_of(const cJSON *status)
 {
-    return (enum job_phase)word_index(PHASES, JOB_PHASES, json_str(status, "phase"), JOB_NONE);
+    int phase = decode_index(PHASES, json_str(status, "phase"));
+
+    return phase < 0 ? JOB_NONE : (enum job_phase)phase;
 }
 
 static const char *text(const cJSON *node, const char *key, struct arena *a)
@@ -62,7 +50,14 @@ static const cJSON *list(const cJSON *node, const char *key)
 
 int condition_type_of(const cJSON *condition)
 {
-    return word_index(CONDITIONS, COND_TYPES, json_str(condition, "type"), -1);
+    return decode_index(CONDITIONS, json_str(condition, "type"));
+}
+
+enum condition_state condition_state_of(const cJSON *condition)
+{
+    const char *s = json_str(condition, "status");
+
+    return s && strcmp(s, "True") == 0 ? COND_TRUE : s && strcmp(s, "False") == 0 ? COND_FALSE : COND_UNKNOWN;
 }
 
 static size_t text_bytes(const cJSON *condition)
@@ -107,13 +102,8 @@ static void read_conditions(const cJSON *node, struct arena *a, struct jobstatus
         int type = condition_type_of(c);
         if (type < 0)
             continue;
-        const char *state = json_str(c, "status");
         struct condition *out = &s->conditions[type];
-        out->state = COND_UNKNOWN;
-        if (state && strcmp(state, "True") == 0)
-            out->state = COND_TRUE;
-        else if (state && strcmp(state, "False") == 0)
-            out->state = COND_FALSE;
+        out->state = condition_state_of(c);
         out->reason = text(c, "reason", a);
         out->message = text(c, "message", a);
         out->transition_ms = decode_instant(c, "lastTransitionTime");
@@ -172,11 +162,11 @@ static void read_avoided(const cJSON *node, struct arena *a, struct jobstatus *s
 static void read_replica(const cJSON *node, struct arena *a, struct replica_status *r)
 {
     const cJSON *container = cJSON_GetArrayItem(list(node, "containers"), 0);
+    int phase = decode_index(REPLICA_PHASE_NAMES, json_str(node, "phase"));
 
     r->name = text(node, "name", a);
     r->uid = text(node, "uid", a);
-    r->phase = (enum replica_phase)word_index(REPLICA_PHASE_NAMES, REPLICA_PHASES, json_str(node, "phase"),
-                                              REPLICA_UNKNOWN);
+    r->phase = phase < 0 ? REPLICA_UNKNOWN : (enum replica_phase)phase;
     r->restarts = small(node, "restarts", 0);
     r->container = text(container, "name", a);
     r->state = text(container, "state", a);
@@ -250,4 +240,215 @@ bool jobstatus_pause_begun(const struct jobstatus *s)
     const struct condition *c = &s->conditions[COND_PAUSED];
 
     return c->state == COND_TRUE || (c->reason && strcmp(c->reason, JOBSTATUS_PAUSING) == 0);
+}
+
+/* ---- encode */
+
+/* Repair the UTF-8: messages quote text of other programs, and are cut. */
+static void put_any(cJSON *o, const char *key, const char *s)
+{
+    text_repair(cJSON_AddStringToObject(o, key, s)->valuestring);
+}
+
+static void put_text(cJSON *o, const char *key, const char *s)
+{
+    if (s && s[0])
+        put_any(o, key, s);
+}
+
+static void put_instant(cJSON *o, const char *key, int64_t ms)
+{
+    char text[CLOCK_RFC3339_BYTES];
+
+    if (ms <= 0)
+        return;
+    clock_rfc3339(ms, false, text);
+    cJSON_AddStringToObject(o, key, text);
+}
+
+static void put_number(cJSON *o, const char *key, int64_t v)
+{
+    cJSON_AddNumberToObject(o, key, (double)v);
+}
+
+static void put_condition(cJSON *list, enum condition_type t, const struct condition *c)
+{
+    static const char *const STATES[] = {"", "False", "True", "Unknown"};
+
+    if (c->state == COND_ABSENT)
+        return;
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddStringToObject(item, "type", CONDITIONS[t]);
+    cJSON_AddStringToObject(item, "status", STATES[c->state]);
+    put_any(item, "reason", c->reason ? c->reason : "Unknown");
+    put_any(item, "message", c->message ? c->message : "");
+    put_instant(item, "lastTransitionTime", c->transition_ms);
+    put_number(item, "observedGeneration", c->observed_generation);
+    cJSON_AddItemToArray(list, item);
+}
+
+/* Each condition keeps its index: otherwise we would rewrite the list whenever another writer reorders it. */
+static void put_conditions(cJSON *o, const struct jobstatus *s)
+{
+    cJSON *list = cJSON_AddArrayToObject(o, "conditions");
+    bool put[COND_TYPES] = {false};
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, s->listed)
+    {
+        int t = condition_type_of(c);
+        if (t < 0 && jobstatus_fits(s, c))
+            cJSON_AddItemToArray(list, cJSON_Duplicate(c, true));
+        else if (t >= 0 && !put[t])
+            put_condition(list, (enum condition_type)t, &s->conditions[t]);
+        if (t >= 0)
+            put[t] = true;
+    }
+    for (int t = 0; t < COND_TYPES; t++)
+        if (!put[t])
+            put_condition(list, (enum condition_type)t, &s->conditions[t]);
+}
+
+static void put_aggregate(cJSON *o, const struct jobstatus *s)
+{
+    static const char *const KEYS[REPLICA_PHASES] = {"creating", "pending", "running", "succeeded",
+                                                     "failed",   "unknown", "deleted"};
+    int counts[REPLICA_PHASES] = {0};
+
+    for (int t = 0; t < s->n_tasks; t++)
+        for (int i = 0; i < s->tasks[t].n_replicas; i++)
+            counts[s->tasks[t].replicas[i].phase]++;
+    cJSON *a = cJSON_AddObjectToObject(o, "aggregate");
+    for (int p = 0; p < REPLICA_PHASES; p++)
+        put_number(a, KEYS[p], counts[p]);
+}
+
+static cJSON *replica_json(const struct replica_status *r)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    put_text(o, "name", r->name);
+    put_text(o, "uid", r->uid);
+    put_text(o, "phase", REPLICA_PHASE_NAMES[r->phase]);
+    put_number(o, "restarts", r->restarts);
+    cJSON *containers = cJSON_AddArrayToObject(o, "containers");
+    if (r->container && r->state) {
+        cJSON *c = cJSON_CreateObject();
+        put_text(c, "name", r->container);
+        put_text(c, "state", r->state);
+        if (r->exit_code >= 0)
+            put_number(c, "exitCode", r->exit_code);
+        cJSON_AddItemToArray(containers, c);
+    }
+    return o;
+}
+
+static void put_tasks(cJSON *o, const struct jobstatus *s)
+{
+    cJSON *tasks = cJSON_AddArrayToObject(o, "tasks");
+
+    for (int t = 0; t < s->n_tasks; t++) {
+        const struct task_status *task = &s->tasks[t];
+        cJSON *item = cJSON_CreateObject();
+        put_text(item, "type", task->type);
+        put_number(item, "restartCount", task->restart_count);
+        cJSON *replicas = cJSON_AddArrayToObject(item, "replicas");
+        for (int i = 0; i < task->n_replicas; i++)
+            cJSON_AddItemToArray(replicas, replica_json(&task->replicas[i]));
+        cJSON_AddItemToArray(tasks, item);
+    }
+}
+
+static cJSON *failure_json(const struct failure *f, size_t message_bytes)
+{
+    char message[JOBSTATUS_MESSAGE_BYTES + 1];
+    cJSON *o = cJSON_CreateObject();
+
+    put_text(o, "pod", f->pod);
+    put_text(o, "uid", f->uid);
+    put_text(o, "node", f->node);
+    if (f->rank >= 0)
+        put_number(o, "rank", f->rank);
+    if (f->exit_code >= 0)
+        put_number(o, "exitCode", f->exit_code);
+    if (f->signal > 0)
+        put_number(o, "signal", f->signal);
+    put_text(o, "reason", f->reason);
+    if (f->message) {
+        /* Keep the end of a message, which is the most informative part, from a whole UTF-8 character on. */
+        struct sv tail = text_tail(f->message, message_bytes);
+        snprintf(message, sizeof(message), "%.*s", (int)tail.len, tail.p);
+        put_text(o, "message", message);
+    }
+    put_instant(o, "time", f->time_ms);
+    put_number(o, "attempt", f->attempt);
+    return o;
+}
+
+static void put_failures(cJSON *o, const struct jobstatus *s)
+{
+    if (s->last_failure)
+        cJSON_AddItemToObject(o, "lastFailure", failure_json(s->last_failure, JOBSTATUS_MESSAGE_BYTES));
+    if (s->n_failures == 0)
+        return;
+    cJSON *list = cJSON_AddArrayToObject(o, "failures");
+    for (int i = 0; i < s->n_failures; i++)
+        cJSON_AddItemToArray(list, failure_json(&s->failures[i], JOBSTATUS_OLD_MESSAGE_BYTES));
+}
+
+static void put_avoided(cJSON *o, const struct jobstatus *s)
+{
+    cJSON *list = s->n_avoided ? cJSON_AddArrayToObject(o, "avoidedNodes") : NULL;
+
+    for (int i = 0; i < s->n_avoided; i++) {
+        cJSON *item = cJSON_CreateObject();
+        put_any(item, "node", s->avoided[i].node);
+        put_instant(item, "since", s->avoided[i].since_ms);
+        if (s->avoided[i].dropped)
+            cJSON_AddTrueToObject(item, "dropped");
+        cJSON_AddItemToArray(list, item);
+    }
+}
+
+static void put_tensorboard(cJSON *o, const struct tensorboard_status *t)
+{
+    if (!t->present)
+        return;
+    cJSON *tb = cJSON_AddObjectToObject(o, "tensorboard");
+    cJSON_AddBoolToObject(tb, "ready", t->ready);
+    put_text(tb, "reason", t->reason);
+    put_text(tb, "service", t->service);
+    put_text(tb, "note", t->note);
+}
+
+cJSON *jobstatus_encode(const struct jobstatus *s)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    put_text(o, "phase", PHASES[s->phase]);
+    put_text(o, "reason", s->reason);
+    put_number(o, "observedGeneration", s->observed_generation);
+    put_instant(o, "startTime", s->start_ms);
+    put_instant(o, "completionTime", s->completion_ms);
+    put_number(o, "attempt", s->attempt);
+    put_number(o, "backoffCount", s->backoff_count);
+    put_number(o, "disruptionCount", s->disruption_count);
+    put_number(o, "admissionCount", s->admission_count);
+    put_number(o, "resumeCount", s->resume_count);
+    put_number(o, "restarts", s->restarts);
+    if (s->ran_attempt >= 0)
+        put_number(o, "ranAttempt", s->ran_attempt);
+    put_conditions(o, s);
+    put_aggregate(o, s);
+    put_text(o, "ready", s->ready);
+    put_number(o, "replicas", s->replicas);
+    put_text(o, "selector", s->selector);
+    put_number(o, "gpus", s->gpus);
+    put_text(o, "lastExit", s->last_exit);
+    put_tasks(o, s);
+    put_failures(o, s);
+    put_avoided(o, s);
+    put_tensorboard(o, &s->tensorboard);
+    cJSON_AddItemToObject(o, "progress", jobprogress_encode(&s->progress)); /* NULL adds nothing */
+    return o;
 }

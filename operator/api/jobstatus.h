@@ -124,8 +124,7 @@ struct jobstatus {
     int32_t restarts;
     int32_t ran_attempt; /* the last attempt whose Running condition was True; -1: none */
     struct condition conditions[COND_TYPES];
-    const cJSON *
-        listed; /* all conditions as decoded; those of other controllers keep their index. Borrowed; NULL: none */
+    const cJSON *listed; /* all conditions as received, borrowed; others' keep their index. NULL: none */
     struct task_status *tasks;
     int n_tasks;
     const char *ready;
@@ -150,12 +149,12 @@ cJSON *jobstatus_encode(const struct jobstatus *s);
 
 const char *job_phase_name(enum job_phase p);
 enum job_phase job_phase_of(const cJSON *status); /* JOB_NONE if absent or unknown */
-const char *condition_type_name(enum condition_type t);
-int condition_type_of(const cJSON *condition); /* -1: another controller's */
+int condition_type_of(const cJSON *condition);    /* -1: another controller's */
+enum condition_state
+condition_state_of(const cJSON *condition); /* COND_UNKNOWN if it is neither True nor False */
 /* Whether another controller's condition fits into the status with ours and all newer ones of other
  * controllers. */
 bool jobstatus_fits(const struct jobstatus *s, const cJSON *condition);
-const char *replica_phase_name(enum replica_phase p);
 
 /* The sum of the restart counters; `restarts` also includes restarts for a changed template. */
 static inline int64_t jobstatus_counted(const struct jobstatus *s)

@@ -50,8 +50,6 @@ static bool fits(const cJSON *node, size_t max)
     return json_write(node, &text, &full) == 0 && served_bytes(&text) <= max;
 }
 
-static const char *const MANAGER[] = {"managedBy", NULL};
-
 /* Drop the spec except who manages the job, and runPolicy, which decides what happens to it in the end. */
 static void drop_spec(cJSON *view, const cJSON *spec)
 {
@@ -59,7 +57,8 @@ static void drop_spec(cJSON *view, const cJSON *spec)
     const cJSON *policy = json_child(spec, "runPolicy");
 
     if (policy && !fits(policy, JOBTEXT_POLICY_BYTES))
-        cJSON_ReplaceItemInObjectCaseSensitive(rest, "runPolicy", view_of(policy, MANAGER));
+        cJSON_ReplaceItemInObjectCaseSensitive(rest, "runPolicy",
+                                               view_of(policy, (const char *[]){"managedBy", NULL}));
     cJSON_ReplaceItemInObjectCaseSensitive(view, "spec", rest);
 }
 

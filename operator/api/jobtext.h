@@ -22,13 +22,13 @@ enum {
 };
 
 struct jobtext {
+    const char *unreadable; /* why only the names of skim.h are known; "": the job was read */
     const char *ns, *name, *uid, *resource_version;
     int64_t generation;
     bool deleting;
     bool queued; /* it has LABEL_QUEUE */
     enum job_phase phase;
-    const char *unreadable; /* why only the names of skim.h are known; "": the job was read */
-    const char *json;       /* spec, status, and the members of metadata that are used */
+    const char *json; /* spec, status, and the members of metadata that are used */
     size_t json_len;
     bool too_large; /* the spec is over the limit: it counts as invalid, and only runPolicy is stored */
 };

@@ -2,7 +2,6 @@
 #include "operator/api/pod.h"
 
 #include "common/contract.h"
-#include "common/heapsize.h"
 #include "common/memory.h"
 #include "common/redact.h"
 #include "common/sv.h"
@@ -62,7 +61,7 @@ static const char *or_empty(const char *s)
     return s ? s : "";
 }
 
-static int32_t label_number(const cJSON *labels, const char *key, int32_t max, int32_t fallback)
+int32_t api_label_number(const cJSON *labels, const char *key, int32_t max, int32_t fallback)
 {
     const char *s = json_str(labels, key);
     int64_t v;
@@ -70,37 +69,34 @@ static int32_t label_number(const cJSON *labels, const char *key, int32_t max, i
     return s && sv_i64(sv_from(s), 0, max, &v) ? (int32_t)v : fallback;
 }
 
-static bool is_our_kind(const cJSON *ref)
-{
-    const char *kind = json_str(ref, "kind");
-    const char *version = json_str(ref, "apiVersion");
-
-    return kind && version && strcmp(kind, TRAINJOB_KIND) == 0 &&
-           sv_starts(sv_from(version), TRAINJOB_GROUP "/");
-}
-
-const char *api_controller_uid(const cJSON *metadata)
+const cJSON *api_controller(const cJSON *metadata)
 {
     const cJSON *ref;
 
     cJSON_ArrayForEach(ref, json_child(metadata, "ownerReferences"))
     {
-        if (!cJSON_IsTrue(json_child(ref, "controller")))
-            continue;
-        const char *uid = or_empty(json_str(ref, "uid"));
-        return is_our_kind(ref) && strlen(uid) <= DECODE_UID_BYTES ? uid : "";
+        const char *version = or_empty(json_str(ref, "apiVersion"));
+        if (cJSON_IsTrue(json_child(ref, "controller")))
+            return strcmp(or_empty(json_str(ref, "kind")), TRAINJOB_KIND) == 0 &&
+                           sv_starts(sv_from(version), TRAINJOB_GROUP "/")
+                       ? ref
+                       : NULL;
     }
-    return "";
+    return NULL;
+}
+
+const char *api_controller_uid(const cJSON *metadata)
+{
+    const char *uid = or_empty(json_str(api_controller(metadata), "uid"));
+
+    return strlen(uid) <= DECODE_UID_BYTES ? uid : "";
 }
 
 static enum gang_scheduler read_gang(const cJSON *labels)
 {
-    const char *word = or_empty(json_str(labels, LABEL_GANG));
+    int i = decode_index(gang_schedulers, json_str(labels, LABEL_GANG));
 
-    for (int i = GANG_COSCHEDULING; gang_schedulers[i]; i++)
-        if (strcmp(word, gang_schedulers[i]) == 0)
-            return (enum gang_scheduler)i;
-    return GANG_NONE;
+    return i < 0 ? GANG_NONE : (enum gang_scheduler)i;
 }
 
 bool pod_has_native_group(const cJSON *object)
@@ -122,9 +118,9 @@ static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
     p->owner_uid = api_controller_uid(meta);
     p->type = or_empty(json_str(labels, LABEL_TYPE));
     p->hash = or_empty(json_str(labels, LABEL_TEMPLATE_HASH));
-    p->index = label_number(labels, LABEL_INDEX, TRAINJOB_PODS_MAX - 1, -1);
-    p->attempt = label_number(labels, LABEL_ATTEMPT, COUNT_MAX, -1);
-    p->restart = label_number(labels, LABEL_RESTART, COUNT_MAX, 0);
+    p->index = api_label_number(labels, LABEL_INDEX, TRAINJOB_PODS_MAX - 1, -1);
+    p->attempt = api_label_number(labels, LABEL_ATTEMPT, COUNT_MAX, -1);
+    p->restart = api_label_number(labels, LABEL_RESTART, COUNT_MAX, 0);
     p->created_ms = decode_instant(meta, "creationTimestamp");
     p->deletion_ms = decode_instant(meta, "deletionTimestamp");
     p->gang = read_gang(labels);
@@ -136,15 +132,11 @@ static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
 
 static enum pod_phase read_phase(const cJSON *status)
 {
-    static const char *const NAMES[] = {"Pending", "Running", "Succeeded", "Failed"};
+    static const char *const NAMES[] = {"Pending", "Running", "Succeeded", "Failed", NULL};
     const char *s = json_str(status, "phase");
+    int i = s ? decode_index(NAMES, s) : POD_PENDING;
 
-    if (!s)
-        return POD_PENDING;
-    for (int i = 0; i < 4; i++)
-        if (strcmp(s, NAMES[i]) == 0)
-            return (enum pod_phase)i;
-    return POD_PHASE_UNKNOWN;
+    return i < 0 ? POD_PHASE_UNKNOWN : (enum pod_phase)i;
 }
 
 static void set_unplaced(struct pod *p, enum pod_unplaced why, const char *by)
@@ -392,7 +384,8 @@ static struct pod *pack(struct pod *p, struct arena *a)
  * secret. */
 static const char *hide_in_report(char *text, struct arena *a)
 {
-    static const char *const MEMBERS[] = {"rank", "exitCode", "signal", "host", "message", "noProgress"};
+    static const char *const MEMBERS[] = {"rank",    "exitCode",   "signal", "host",
+                                          "message", "noProgress", NULL};
     const char *behind;
     cleanup_json cJSON *o =
         strncmp(text, "{\"rank\":", 8) == 0 ? cJSON_ParseWithOpts(text, &behind, false) : NULL;
@@ -402,10 +395,7 @@ static const char *hide_in_report(char *text, struct arena *a)
         return NULL;
     cJSON_ArrayForEach(m, o)
     {
-        size_t i = 0;
-        while (i < ARRAY_LEN(MEMBERS) && strcmp(m->string, MEMBERS[i]) != 0)
-            i++;
-        if (i == ARRAY_LEN(MEMBERS) || cJSON_IsObject(m) || cJSON_IsArray(m))
+        if (decode_index(MEMBERS, m->string) < 0 || cJSON_IsObject(m) || cJSON_IsArray(m))
             return NULL;
         if (cJSON_IsString(m))
             redact_secrets(m->valuestring);
@@ -458,11 +448,6 @@ struct pod *pod_decode(const cJSON *object, const struct err *unreadable, struct
     hide_secrets(&p.training, p.training.state == CONTAINER_TERMINATED, &words);
     hide_secrets(&p.init, p.crashed || p.init.state == CONTAINER_TERMINATED, &words);
     return pack(&p, &words);
-}
-
-size_t pod_bytes(const struct pod *p)
-{
-    return heapsize(p);
 }
 
 bool pod_ended(const struct pod *p)

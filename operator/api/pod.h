@@ -61,9 +61,9 @@ struct pod_container {
 };
 
 struct pod {
+    const char *unreadable; /* why only the five next members are known; "": the pod was read */
     const char *ns, *name, *uid, *owner_uid;
-    const char *version;    /* resourceVersion */
-    const char *unreadable; /* why only the members above are known; "": the pod was read */
+    const char *version; /* resourceVersion */
     const char *type;
     const char *hash;
     const char *node;
@@ -93,8 +93,7 @@ struct pod {
     bool avoids : 1;       /* it has ANNOTATION_AVOIDED_NODES */
     bool node_lost : 1; /* the control plane, not its kubelet, made it not ready: its node does not report */
     bool keyed : 1;     /* its training container's env has CONTRACT_ENV_JOB_KEY */
-    bool
-        crashed : 1; /* `init` ended and the kubelet restarts it: exit_code and message are of its last end */
+    bool crashed : 1;   /* `init` is being restarted: exit_code and message are of its last end */
     int64_t created_ms;
     int64_t since_ms;    /* when `init` started, if it runs; else when the pod got a node; 0: unknown */
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
@@ -121,22 +120,24 @@ bool pod_has_env(const cJSON *container, const char *name);
 /* `object` is borrowed for the call. unreadable: NULL, or why it has only names. */
 struct pod *pod_decode(const cJSON *object, const struct err *unreadable, struct err *err) MUST_CHECK;
 
-size_t pod_bytes(const struct pod *p); /* heap memory of p */
-
 /* Whether the training container has terminated or can never start. */
 bool pod_ended(const struct pod *p);
 
 /* Whether the training container runs and the pod is not being deleted. */
 bool pod_is_running(const struct pod *p);
 
-/* The UID of the controller in ownerReferences, borrowed. "": no controller, one that is not a
- * PyTorchTrainingJob, or a UID that is too long. */
+/* The controller in ownerReferences, borrowed; NULL: none, or it is no PyTorchTrainingJob. Its UID; "": the same, or
+ * the UID is too long. */
+const cJSON *api_controller(const cJSON *metadata);
 const char *api_controller_uid(const cJSON *metadata);
+
+/* The number in a label, 0..max; else the fallback. */
+int32_t api_label_number(const cJSON *labels, const char *key, int32_t max, int32_t fallback);
 
 /* A Service or Deployment. */
 struct child {
-    const char *ns, *name, *uid, *owner_uid;
     const char *unreadable; /* as in struct pod */
+    const char *ns, *name, *uid, *owner_uid;
     const char *spec_hash;
     /* Only for Deployments: */
     int64_t replicas, available;

@@ -3,7 +3,6 @@
 
 #include "common/memory.h"
 #include "common/sv.h"
-#include "operator/api/decode.h"
 #include "operator/api/pod.h"
 #include "operator/api/workload.h"
 
@@ -150,7 +149,7 @@ static void keep_run_policy(const struct json_at *root, struct run_policy *ret)
     struct json_at spec = json_member(root, "spec");
     struct err ignored;
 
-    if (trainjob_decode_run_policy(&spec, ret, &ignored) < 0)
+    if (trainjob_decode_run_policy(&spec, NULL, ret, &ignored) < 0)
         *ret = (struct run_policy){
             .cleanup_policy = CLEANUP_NONE,
             .managed_by = json_str(

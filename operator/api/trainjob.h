@@ -195,13 +195,11 @@ int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct
  * torchrunConfig and replicaSpecs. */
 int trainjob_check_launcher(const struct json_at *spec, const struct trainjob_spec *s,
                             struct err *err) MUST_CHECK;
-int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret,
-                               struct err *err) MUST_CHECK;
-int trainjob_decode_failure_policy(const struct json_at *run_policy, const cJSON **ret,
-                                   struct err *err) MUST_CHECK;
-/* Check that each containerName of the policy is in a template. Call it after replicaSpecs. */
-int trainjob_check_failure_policy(const struct json_at *spec, const struct trainjob_spec *s,
-                                  struct err *err) MUST_CHECK;
+/* s: has the replicaSpecs, whose containers podFailurePolicy may name; NULL: do not check that. */
+int trainjob_decode_run_policy(const struct json_at *spec, const struct trainjob_spec *s,
+                               struct run_policy *ret, struct err *err) MUST_CHECK;
+int trainjob_decode_failure_policy(const struct json_at *run_policy, const struct trainjob_spec *s,
+                                   const cJSON **ret, struct err *err) MUST_CHECK;
 int trainjob_decode_run_mode(const struct json_at *spec, struct arena *a, struct trainjob_spec *ret,
                              struct err *err) MUST_CHECK; /* after replicaSpecs */
 int trainjob_decode_scheduling(const struct json_at *spec, struct trainjob_spec *ret,

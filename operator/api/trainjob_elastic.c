@@ -22,16 +22,15 @@ static int check_rest(const struct json_at *at, const struct trainjob_spec *spec
 
 static int check_range(const struct json_at *at, const struct elastic *e, bool given, struct err *err)
 {
-    struct json_at min = json_member(at, "minReplicas");
-    struct json_at expected = json_member(at, "expectedReplicas");
-
     if (!e->min || !e->max)
         return json_err(at, err, "minReplicas and maxReplicas are both needed");
     if (e->min > e->max)
-        return json_err(&min, err, "expected minReplicas <= maxReplicas, got %d and %d", e->min, e->max);
+        return json_err(DECODE_AT(at, "minReplicas"), err,
+                        "expected minReplicas <= maxReplicas, got %d and %d", e->min, e->max);
     if (e->expected < e->min || e->expected > e->max)
-        return json_err(&expected, err, "expected %d..%d (minReplicas..maxReplicas), got %d%s", e->min,
-                        e->max, e->expected, given ? "" : " from replicas");
+        return json_err(DECODE_AT(at, "expectedReplicas"), err,
+                        "expected %d..%d (minReplicas..maxReplicas), got %d%s", e->min, e->max, e->expected,
+                        given ? "" : " from replicas");
     return 0;
 }
 

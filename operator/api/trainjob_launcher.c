@@ -56,44 +56,29 @@ static int check_mount_path(const struct json_at *mount, struct err *err)
     return 0;
 }
 
-/* The plan appends to the list, so another type is an error. An absent list is NULL. */
-static int check_list(const struct json_at *list, struct err *err)
-{
-    return list->node && !cJSON_IsArray(list->node) ? json_err(list, err, "expected a list") : 0;
-}
-
-/* Check that no item of a pod spec's list, or of a container's mounts, has our name. */
+/* Check that no item of a pod spec's list, or of a container's mounts, has our name. The plan appends to the list, so
+ * another type is an error. */
 static int check_names(const struct json_at *parent, const char *key, bool with_paths, struct err *err)
 {
     struct json_at list = json_member(parent, key);
-    const cJSON *node;
-    int i = 0;
 
-    if (check_list(&list, err) < 0)
+    if (json_expect_array(&list, INT32_MAX, err) < 0)
         return -1;
-    cJSON_ArrayForEach(node, list.node)
-    {
-        struct json_at item = json_item(&list, node, i++);
+    for (struct json_at item = {0}; decode_next(&list, &item);)
         if (check_name(&item, err) < 0 || (with_paths && check_mount_path(&item, err) < 0))
             return -1;
-    }
     return 0;
 }
 
 static int check_mounts(const struct json_at *pod, const char *key, const cJSON *training, struct err *err)
 {
     struct json_at list = json_member(pod, key);
-    const cJSON *node;
-    int i = 0;
 
-    if (check_list(&list, err) < 0)
+    if (json_expect_array(&list, INT32_MAX, err) < 0)
         return -1;
-    cJSON_ArrayForEach(node, list.node)
-    {
-        struct json_at container = json_item(&list, node, i++);
-        if (check_names(&container, "volumeMounts", node == training, err) < 0)
+    for (struct json_at container = {0}; decode_next(&list, &container);)
+        if (check_names(&container, "volumeMounts", container.node == training, err) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -104,8 +89,7 @@ int trainjob_check_launcher(const struct json_at *spec, const struct trainjob_sp
 
     if (s->torchrun.launcher != LAUNCHER_TORCHKEEPER)
         return 0;
-    for (int i = 0; i < s->n_replica_specs; i++) {
-        struct json_at item = json_item(&list, cJSON_GetArrayItem(list.node, i), i);
+    for (struct json_at item = {0}; decode_next(&list, &item);) {
         struct json_at template = json_member(&item, "template");
         struct json_at pod = json_member(&template, "spec");
         const cJSON *training = trainjob_training_container(pod.node);

@@ -52,8 +52,6 @@ int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct
     static const char *const BACKENDS[] = {"c10d", "static", "etcd", "etcd-v2", NULL};
     struct json_at at = json_member(spec, "torchrunConfig");
     static const char *const LAUNCHERS[] = {"Image", "Torchkeeper", NULL};
-    struct json_at backend_at = json_member(&at, "rdzvBackend");
-    struct json_at launcher_at = json_member(&at, "launcher");
     int backend = RDZV_C10D;
     int launcher = LAUNCHER_IMAGE;
 
@@ -71,27 +69,24 @@ int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct
     ret->rdzv_backend = (enum rdzv_backend)backend;
     ret->launcher = (enum launcher)launcher;
     if (ret->launcher == LAUNCHER_TORCHKEEPER && !ret->enabled)
-        return json_err(&launcher_at, err, "Torchkeeper needs torchrunConfig.enabled: true");
+        return json_err(DECODE_AT(&at, "launcher"), err, "Torchkeeper needs torchrunConfig.enabled: true");
     if (ret->launcher == LAUNCHER_TORCHKEEPER && backend >= RDZV_ETCD)
-        return json_err(&launcher_at, err, "Torchkeeper needs the rdzvBackend c10d or static, got %s",
-                        BACKENDS[backend]);
+        return json_err(DECODE_AT(&at, "launcher"), err,
+                        "Torchkeeper needs the rdzvBackend c10d or static, got %s", BACKENDS[backend]);
     if (ret->enabled && backend >= RDZV_ETCD && !names_endpoint(ret))
-        return json_err(&backend_at, err, "%s needs --rdzv_endpoint=<host:port> in extraOptions",
-                        BACKENDS[backend]);
+        return json_err(DECODE_AT(&at, "rdzvBackend"), err,
+                        "%s needs --rdzv_endpoint=<host:port> in extraOptions", BACKENDS[backend]);
     return 0;
 }
 
 static int decode_exit_codes(const struct json_at *at, struct run_policy *ret, struct err *err)
 {
     struct json_at list = json_member(at, "retryableExitCodes");
-    const cJSON *node;
 
     if (json_expect_array(&list, TRAINJOB_EXIT_CODES_MAX, err) < 0)
         return -1;
-    cJSON_ArrayForEach(node, list.node)
-    {
-        struct json_at item = json_item(&list, node, ret->n_retryable_exit_codes);
-        double v = cJSON_IsNumber(node) ? node->valuedouble : -1;
+    for (struct json_at item = {0}; decode_next(&list, &item);) {
+        double v = cJSON_IsNumber(item.node) ? item.node->valuedouble : -1;
         if (!(v >= 1 && v <= 255) || v != (int32_t)v)
             return json_err(&item, err, "expected an integer 1..255");
         ret->retryable_exit_codes[ret->n_retryable_exit_codes++] = (int32_t)v;
@@ -112,28 +107,28 @@ static bool is_domain_path(const char *s)
 static int decode_manager(const struct json_at *spec, const struct json_at *policy, const char **ret,
                           struct err *err)
 {
-    struct json_at at = json_member(spec, "managedBy");
-    struct json_at old_at = json_member(policy, "managedBy");
     const char *who = NULL, *old = NULL;
 
     if (decode_text(spec, "managedBy", MANAGER_PATH_BYTES, &who, err) < 0 ||
         decode_text(policy, "managedBy", MANAGER_BYTES, &old, err) < 0)
         return -1;
     if (who && !is_domain_path(who))
-        return json_err(&at, err,
+        return json_err(DECODE_AT(spec, "managedBy"), err,
                         "expected a domain and a path, such as " TRAINJOB_MULTIKUEUE ", got \"%.80s\"", who);
     if (old && strcmp(old, TRAINJOB_MULTIKUEUE) == 0)
-        return json_err(&old_at, err,
+        return json_err(DECODE_AT(policy, "managedBy"), err,
                         "expected " TRAINJOB_MULTIKUEUE
                         " in spec.managedBy alone: MultiKueue does not remove this one "
                         "from the copy in the worker cluster");
     if (who && old && strcmp(who, old) != 0)
-        return json_err(&at, err, "expected the same as in runPolicy.managedBy, \"%.80s\"", old);
+        return json_err(DECODE_AT(spec, "managedBy"), err,
+                        "expected the same as in runPolicy.managedBy, \"%.80s\"", old);
     *ret = who ? who : old;
     return 0;
 }
 
-int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret, struct err *err)
+int trainjob_decode_run_policy(const struct json_at *spec, const struct trainjob_spec *s,
+                               struct run_policy *ret, struct err *err)
 {
     static const char *const KNOWN[] = {"activeDeadlineSeconds",
                                         "backoffLimit",
@@ -175,7 +170,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
         json_get_bool(&at, "avoidNodes", &avoid, err) < 0 ||
         decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 ||
         decode_word(&at, "restartScope", SCOPES, &scope, err) < 0 || decode_exit_codes(&at, ret, err) < 0 ||
-        trainjob_decode_failure_policy(&at, &ret->failure_rules, err) < 0 ||
+        trainjob_decode_failure_policy(&at, s, &ret->failure_rules, err) < 0 ||
         decode_manager(spec, &at, &ret->managed_by, err) < 0)
         return -1;
     ret->open_network = !policy;

@@ -34,23 +34,18 @@ static int decode_list(const struct json_at *parent, const char *key, const stru
                        struct arena *a, struct run_mode *ret, struct err *err)
 {
     struct json_at list = json_member(parent, key);
-    const cJSON *node;
 
     ret->tree = list.node;
     if (json_expect_array(&list, TRAINJOB_TYPES_MAX, err) < 0)
         return -1;
     ret->items = arena_array(a, (size_t)cJSON_GetArraySize(list.node) + 1, struct run_instead);
-    cJSON_ArrayForEach(node, list.node)
-    {
-        struct json_at item = json_item(&list, node, ret->n);
-        struct json_at type = json_member(&item, "type");
+    for (struct json_at item = {0}; decode_next(&list, &item);) {
         struct run_instead *r = &ret->items[ret->n];
-        if (!cJSON_IsObject(node))
-            return json_err(&item, err, "expected an object");
         if (decode_one(&item, strcmp(key, "resumeSpecs") == 0, a, r, err) < 0)
             return -1;
         if (!r->type || !type_exists(spec, r->type))
-            return json_err(&type, err, "expected one of the types of spec.replicaSpecs, got %s%.60s%s",
+            return json_err(DECODE_AT(&item, "type"), err,
+                            "expected one of the types of spec.replicaSpecs, got %s%.60s%s",
                             r->type ? "\"" : "", r->type ? r->type : "nothing", r->type ? "\"" : "");
         for (int i = 0; i < ret->n; i++)
             if (strcmp(ret->items[i].type, r->type) == 0)

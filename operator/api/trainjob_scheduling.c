@@ -22,7 +22,6 @@ static int decode_policy(const struct json_at *at, struct scheduling *ret, struc
 static int decode_t9k(const struct json_at *at, struct scheduling *ret, struct err *err)
 {
     static const char *const KNOWN[] = {"queue", "priority", NULL};
-    struct json_at queue_at = json_member(at, "queue");
     struct opt_i64 priority = {0};
     const char *queue = NULL;
 
@@ -32,8 +31,8 @@ static int decode_t9k(const struct json_at *at, struct scheduling *ret, struct e
         return -1;
     ret->has_priority = priority.set;
     if (queue && ret->queue && strcmp(queue, ret->queue) != 0)
-        return json_err(&queue_at, err, "expected the same as in runPolicy.schedulingPolicy.queue, \"%.80s\"",
-                        ret->queue);
+        return json_err(DECODE_AT(at, "queue"), err,
+                        "expected the same as in runPolicy.schedulingPolicy.queue, \"%.80s\"", ret->queue);
     ret->t9k_queue = queue && !ret->queue;
     ret->queue = queue ? queue : ret->queue;
     return 0;
@@ -42,11 +41,10 @@ static int decode_t9k(const struct json_at *at, struct scheduling *ret, struct e
 /* More would wait forever. An elastic job may have as few as minReplicas. */
 static int check_min(const struct json_at *policy, const struct trainjob_spec *s, struct err *err)
 {
-    struct json_at at = json_member(policy, "minAvailable");
     int32_t most = s->elastic.enabled ? s->elastic.min : s->pods;
 
     if (s->scheduling.min_available > most)
-        return json_err(&at, err, "expected at most %s (%d), got %d",
+        return json_err(DECODE_AT(policy, "minAvailable"), err, "expected at most %s (%d), got %d",
                         s->elastic.enabled ? "minReplicas" : "the number of pods", most,
                         s->scheduling.min_available);
     return 0;

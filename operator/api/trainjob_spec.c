@@ -9,15 +9,9 @@ static const char *const POLICIES[] = {"Always", "OnFailure", "Never", "ExitCode
 
 static int check_quantities(const struct json_at *containers, struct err *err)
 {
-    const cJSON *node;
-    int i = 0;
-
-    cJSON_ArrayForEach(node, containers->node)
-    {
-        const struct json_at c = json_item(containers, node, i++);
-        if (cJSON_IsObject(node) && quantity_check(&c, err) < 0)
+    for (struct json_at c = {0}; decode_next(containers, &c);)
+        if (cJSON_IsObject(c.node) && quantity_check(&c, err) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -36,8 +30,7 @@ static int check_template(const struct json_at *template, struct err *err)
         return -1;
     if (cJSON_GetArraySize(containers.node) < 1)
         return json_err(&containers, err, "expected at least one container");
-    for (int i = 0; i < cJSON_GetArraySize(containers.node); i++) {
-        struct json_at c = json_item(&containers, cJSON_GetArrayItem(containers.node, i), i);
+    for (struct json_at c = {0}; decode_next(&containers, &c);) {
         struct json_at name = json_member(&c, "name");
         if (!cJSON_IsString(name.node) || !name.node->valuestring[0])
             return json_err(&name, err, "expected a name");
@@ -82,19 +75,12 @@ static int64_t quantity_whole(const cJSON *q)
  * cores (aliyun.com/gpu-mem, nvidia.com/gpucores), not GPUs. */
 static bool counts_gpus(const char *resource)
 {
-    static const char *const NAMES[] = {"gpu", "gpu.shared", "vgpu", "dcu"};
-    static const char *const INTEL[] = {"gpu.intel.com/i915", "gpu.intel.com/xe"};
+    static const char *const NAMES[] = {"gpu", "gpu.shared", "vgpu", "dcu", NULL};
+    static const char *const INTEL[] = {"gpu.intel.com/i915", "gpu.intel.com/xe", NULL};
     const char *slash = strchr(resource, '/');
 
-    if (!slash)
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
-        if (strcmp(slash + 1, NAMES[i]) == 0)
-            return true;
-    for (size_t i = 0; i < ARRAY_LEN(INTEL); i++)
-        if (strcmp(resource, INTEL[i]) == 0)
-            return true;
-    return strncmp(slash + 1, "mig-", 4) == 0;
+    return slash && (decode_index(NAMES, slash + 1) >= 0 || decode_index(INTEL, resource) >= 0 ||
+                     strncmp(slash + 1, "mig-", 4) == 0);
 }
 
 int64_t trainjob_gpus(const cJSON *container, bool *ret_some)
@@ -126,7 +112,6 @@ static int decode_replica_spec(const struct json_at *at, struct replica_spec *r,
 {
     static const char *const KNOWN[] = {"type", "replicas", "restartPolicy", "template", NULL};
     static const char *const REFUSED[] = {"scalingWeight", NULL};
-    struct json_at type = json_member(at, "type");
     struct json_at template = json_member(at, "template");
     int policy = RESTART_ON_FAILURE;
 
@@ -136,7 +121,8 @@ static int decode_replica_spec(const struct json_at *at, struct replica_spec *r,
         decode_word(at, "restartPolicy", POLICIES, &policy, err) < 0 || check_template(&template, err) < 0)
         return -1;
     if (!r->type || !decode_is_dns_label(r->type, TRAINJOB_TYPE_MAX, false))
-        return json_err(&type, err, "expected a DNS label (lower-case letters, digits, '-')%s",
+        return json_err(DECODE_AT(at, "type"), err,
+                        "expected a DNS label (lower-case letters, digits, '-')%s",
                         r->type ? "" : ", got nothing");
     r->restart_policy = (enum restart_policy)policy;
     r->template = template.node;
@@ -147,19 +133,14 @@ static int decode_replica_specs(const struct json_at *spec, struct arena *a, str
                                 struct err *err)
 {
     struct json_at list = json_member(spec, "replicaSpecs");
-    const cJSON *node;
 
     if (json_expect_array(&list, TRAINJOB_TYPES_MAX, err) < 0)
         return -1;
     if (cJSON_GetArraySize(list.node) < 1)
         return json_err(&list, err, "expected 1..%d items, got none", TRAINJOB_TYPES_MAX);
-    cJSON_ArrayForEach(node, list.node)
-    {
+    for (struct json_at item = {0}; decode_next(&list, &item);) {
         int n = ret->n_replica_specs;
-        struct json_at item = json_item(&list, node, n);
         struct replica_spec *r = &ret->replica_specs[n];
-        if (!cJSON_IsObject(node))
-            return json_err(&item, err, "expected an object");
         if (decode_replica_spec(&item, r, err) < 0)
             return -1;
         struct json_at template = json_member(&item, "template");
@@ -186,11 +167,10 @@ static int decode_replica_specs(const struct json_at *spec, struct arena *a, str
 static int check_min_nodes(const struct json_at *spec, const struct trainjob_spec *s, struct err *err)
 {
     struct json_at torchrun = json_member(spec, "torchrunConfig");
-    struct json_at at = json_member(&torchrun, "minNodes");
 
     if (s->torchrun.min_nodes > s->pods)
-        return json_err(&at, err, "expected at most the number of pods (%d), got %d", s->pods,
-                        s->torchrun.min_nodes);
+        return json_err(DECODE_AT(&torchrun, "minNodes"), err,
+                        "expected at most the number of pods (%d), got %d", s->pods, s->torchrun.min_nodes);
     return 0;
 }
 
@@ -198,11 +178,10 @@ static int check_min_nodes(const struct json_at *spec, const struct trainjob_spe
 static int check_progress_timeout(const struct json_at *spec, const struct trainjob_spec *s, struct err *err)
 {
     struct json_at policy = json_member(spec, "runPolicy");
-    struct json_at at = json_member(&policy, "progressTimeoutSeconds");
 
     if (s->run_policy.progress_timeout_s.set && s->torchrun.launcher != LAUNCHER_TORCHKEEPER)
         return json_err(
-            &at, err,
+            DECODE_AT(&policy, "progressTimeoutSeconds"), err,
             "needs torchrunConfig.launcher: Torchkeeper: set that, or remove progressTimeoutSeconds");
     return 0;
 }
@@ -223,10 +202,10 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
         decode_replica_specs(&spec, a, ret, err) < 0 ||
         trainjob_decode_torchrun(&spec, a, &ret->torchrun, err) < 0 ||
         trainjob_check_launcher(&spec, ret, err) < 0 ||
-        trainjob_decode_run_policy(&spec, &ret->run_policy, err) < 0 ||
-        trainjob_check_failure_policy(&spec, ret, err) < 0 || check_progress_timeout(&spec, ret, err) < 0 ||
-        trainjob_decode_elastic(&spec, ret, err) < 0 || check_min_nodes(&spec, ret, err) < 0 ||
-        trainjob_decode_run_mode(&spec, a, ret, err) < 0 || trainjob_decode_scheduling(&spec, ret, err) < 0 ||
+        trainjob_decode_run_policy(&spec, ret, &ret->run_policy, err) < 0 ||
+        check_progress_timeout(&spec, ret, err) < 0 || trainjob_decode_elastic(&spec, ret, err) < 0 ||
+        check_min_nodes(&spec, ret, err) < 0 || trainjob_decode_run_mode(&spec, a, ret, err) < 0 ||
+        trainjob_decode_scheduling(&spec, ret, err) < 0 ||
         trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
         return -1;
     ret->paused = suspend || ret->resume.enabled;

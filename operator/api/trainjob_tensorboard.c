@@ -53,7 +53,6 @@ static int decode_pvc(const struct json_at *at, struct arena *a, struct tensorbo
                       struct err *err)
 {
     static const char *const KNOWN[] = {"name", "subPath", NULL};
-    struct json_at name = json_member(at, "name");
     struct json_at list = json_member(at, "subPath");
     const char *pvc = NULL;
     const char *const *paths = NULL;
@@ -63,7 +62,7 @@ static int decode_pvc(const struct json_at *at, struct arena *a, struct tensorbo
         decode_strings(at, "subPath", LOGS_MAX, SUBPATH_BYTES, a, &paths, &n_paths, err) < 0)
         return -1;
     if (!pvc || !is_pvc(sv_from(pvc)))
-        return json_err(&name, err, "expected the name of a PersistentVolumeClaim");
+        return json_err(DECODE_AT(at, "name"), err, "expected the name of a PersistentVolumeClaim");
     for (int i = 0; i < (n_paths ? n_paths : 1); i++) {
         struct json_at item = json_item(&list, NULL, i);
         if (*n == LOGS_MAX)
@@ -83,22 +82,15 @@ static int decode_log_dir(const struct json_at *tb, struct arena *a, struct tens
     static const char *const REFUSED[] = {"s3", "http", NULL};
     struct json_at dir = json_member(tb, "logDir");
     struct json_at pvc = json_member(&dir, "pvc");
-    const cJSON *node;
-    int i = 0;
 
     if (decode_members(&dir, KNOWN, REFUSED, err) < 0 || json_expect_array(&pvc, PVCS_MAX, err) < 0)
         return -1;
     if (cJSON_GetArraySize(pvc.node) < 1)
         return json_err(&pvc, err, "expected at least one PVC");
     struct tensorboard_log *logs = arena_array(a, LOGS_MAX, struct tensorboard_log);
-    cJSON_ArrayForEach(node, pvc.node)
-    {
-        struct json_at item = json_item(&pvc, node, i++);
-        if (!cJSON_IsObject(node))
-            return json_err(&item, err, "expected an object");
+    for (struct json_at item = {0}; decode_next(&pvc, &item);)
         if (decode_pvc(&item, a, logs, &ret->n_logs, err) < 0)
             return -1;
-    }
     ret->logs = logs;
     return 0;
 }

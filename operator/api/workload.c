@@ -2,7 +2,6 @@
 #include "operator/api/workload.h"
 
 #include "common/clock.h"
-#include "common/memory.h"
 #include "common/text.h"
 #include "operator/api/decode.h"
 #include "operator/api/pod.h"
@@ -13,8 +12,8 @@
 
 enum { CONDITIONS_READ = 64, CHECKS_READ = 64 };
 
-static const char *const CONDITION_NAMES[] = {"QuotaReserved", "Admitted", "Evicted", "PodsReady",
-                                              "Finished"};
+static const char *const CONDITION_NAMES[] = {"QuotaReserved", "Admitted", "Evicted",
+                                              "PodsReady",     "Finished", NULL};
 
 const char *workload_condition_name(enum workload_condition_type type)
 {
@@ -196,21 +195,17 @@ static void read_conditions(const cJSON *list, struct arena *a, struct workload 
 
     cJSON_ArrayForEach(c, list)
     {
-        const char *type = json_str(c, "type"), *state = json_str(c, "status");
         const char *message = json_str(c, "message");
+        int type = decode_index(CONDITION_NAMES, json_str(c, "type"));
         if (n++ == CONDITIONS_READ)
             return;
-        for (int t = 0; type && state && t < WORKLOAD_CONDITIONS; t++) {
-            if (strcmp(type, CONDITION_NAMES[t]) != 0)
-                continue;
-            struct workload_condition *to = &w->conditions[t];
-            to->state = strcmp(state, "True") == 0    ? COND_TRUE
-                        : strcmp(state, "False") == 0 ? COND_FALSE
-                                                      : COND_UNKNOWN;
-            to->reason = text(c, "reason", DECODE_REASON_BYTES);
-            if (message)
-                to->message = arena_strndup(a, message, text_head(message, WORKLOAD_MESSAGE_BYTES));
-        }
+        if (type < 0)
+            continue;
+        struct workload_condition *to = &w->conditions[type];
+        to->state = condition_state_of(c);
+        to->reason = text(c, "reason", DECODE_REASON_BYTES);
+        if (message)
+            to->message = arena_strndup(a, message, text_head(message, WORKLOAD_MESSAGE_BYTES));
     }
 }
 
@@ -340,9 +335,7 @@ struct workload *workload_decode(const cJSON *object, const struct err *unreadab
 
 static bool is_true(const cJSON *condition)
 {
-    const char *state = json_str(condition, "status");
-
-    return state && strcmp(state, "True") == 0;
+    return condition_state_of(condition) == COND_TRUE;
 }
 
 static cJSON *condition_of(const cJSON *status, const char *type)
@@ -404,13 +397,12 @@ bool workload_release(cJSON *object, int64_t now_ms)
 
     if (!is_true(evicted) || !reserved || !reason)
         return false;
-    cleanup_free char *why = memory_must(strdup(reason));
-    cleanup_free char *text_of_it = memory_must(strdup(message ? message : ""));
+    message = message ? message : "";
     add_execution_time(status, now_ms);
     json_set(status, "admission", NULL);
-    set_condition(object, "QuotaReserved", false, "Pending", text_of_it, now_ms);
+    set_condition(object, "QuotaReserved", false, "Pending", message, now_ms);
     set_condition(object, "Admitted", false, "NoReservation", "The workload has no reservation", now_ms);
-    set_condition(object, "Requeued", is_requeued(why), why, text_of_it, now_ms);
+    set_condition(object, "Requeued", is_requeued(reason), reason, message, now_ms);
     set_condition(object, "PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded", now_ms);
     return true;
 }

@@ -64,9 +64,9 @@ struct workload_condition {
 };
 
 struct workload {
-    const char *ns, *name, *uid, *owner_uid, *version;
     const char *unreadable; /* as in struct pod */
-    size_t bytes;           /* of the object's JSON, as far as it was read */
+    const char *ns, *name, *uid, *owner_uid, *version;
+    size_t bytes; /* of the object's JSON, as far as it was read */
     bool deleting;
     bool finalizer;               /* WORKLOAD_FINALIZER is there, and can be removed */
     const char *other_finalizers; /* those of others, as a JSON array */

@@ -135,8 +135,8 @@ static int64_t held_until(struct planner *p)
     for (int i = 0; i < p->n_slots; i++) {
         if (!avoid_holds(&p->slots[i]))
             continue;
-        p->seen.held_ms = planner_first_seen(p, p->in->seen.held_ms, p->now_ms);
-        int64_t due = planner_first_seen(p, p->seen.held_ms, p->slots[i].pod->created_ms) + wait_ms;
+        p->out->seen.held_ms = planner_first_seen(p, p->in->seen.held_ms, p->now_ms);
+        int64_t due = planner_first_seen(p, p->out->seen.held_ms, p->slots[i].pod->created_ms) + wait_ms;
         first = due < first ? due : first;
     }
     return first;

@@ -12,11 +12,10 @@
 
 enum { TENSORBOARD_PORT = 6006 };
 
-/* The names never change, so that a second create gets AlreadyExists. */
-char *desired_pod_name(struct arena *a, const char *job, const char *type,
-                       int index);                                /* <job>-<type>-<index> */
-char *desired_service_name(struct arena *a, const char *job);     /* <job>-rdzv */
-char *desired_tensorboard_name(struct arena *a, const char *job); /* <job>-tensorboard */
+/* <job>-<type>-<index>, <job>-rdzv, <job>-tensorboard. They never change, so that a second create gets AlreadyExists. */
+char *desired_pod_name(struct arena *a, const char *job, const char *type, int index);
+char *desired_service_name(struct arena *a, const char *job);
+char *desired_tensorboard_name(struct arena *a, const char *job);
 
 /* The user's template, unchanged except for the fields that the operator owns. */
 cJSON *desired_pod(struct planner *p, const struct slot *s);

@@ -1,8 +1,6 @@
 /* desired_launcher.c - the init container that copies the operator's launcher, its volume and its mounts. */
 #include "operator/plan/desired.h"
 
-#include <string.h>
-
 bool desired_launcher_runs(const struct planner *p)
 {
     return p->spec->torchrun.launcher == LAUNCHER_TORCHKEEPER && !p->spec->debug.enabled;

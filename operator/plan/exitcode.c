@@ -23,40 +23,38 @@ static const char *const DISRUPTIONS[] = {
     NODE_LOST,
     "Disruption",
     STATUS_UNKNOWN,
+    NULL,
 };
-
-static bool is_one_of(const char *const *reasons, size_t n, const char *reason)
-{
-    for (size_t i = 0; reason && i < n; i++)
-        if (strcmp(reasons[i], reason) == 0)
-            return true;
-    return false;
-}
 
 bool exitcode_is_disruption(const char *reason)
 {
-    return is_one_of(DISRUPTIONS, ARRAY_LEN(DISRUPTIONS), reason);
+    return decode_index(DISRUPTIONS, reason) >= 0;
 }
 
 bool exitcode_accuses_node(const char *reason, int32_t exit_code)
 {
-    static const char *const ACCUSE[] = {"DeletionByTaintManager", "DeletionByPodGC", "TerminationByKubelet",
-                                         STATUS_UNKNOWN,           NODE_LOST,         "Killed",
-                                         "RetryableExitCode"};
-    static const char *const OWN_LIMITS[] = {"Evicted", "DeadlineExceeded", "StartDeadlineExceeded"};
-    bool refused = reason && exit_code < 0 && !exitcode_is_disruption(reason) &&
-                   !is_one_of(OWN_LIMITS, ARRAY_LEN(OWN_LIMITS), reason);
+    static const char *const ACCUSE[] = {"DeletionByTaintManager",
+                                         "DeletionByPodGC",
+                                         "TerminationByKubelet",
+                                         STATUS_UNKNOWN,
+                                         NODE_LOST,
+                                         "Killed",
+                                         "RetryableExitCode",
+                                         NULL};
+    static const char *const OWN_LIMITS[] = {"Evicted", "DeadlineExceeded", "StartDeadlineExceeded", NULL};
+    bool refused =
+        reason && exit_code < 0 && !exitcode_is_disruption(reason) && decode_index(OWN_LIMITS, reason) < 0;
 
-    return refused || is_one_of(ACCUSE, ARRAY_LEN(ACCUSE), reason);
+    return refused || decode_index(ACCUSE, reason) >= 0;
 }
 
 /* The pod never ran on this node; a new pod may, elsewhere or later. */
 static bool refused_by_node(const struct pod *pod)
 {
-    static const char *const REASONS[] = {"UnexpectedAdmissionError", "NodeAffinity", "Terminated",
-                                          "NodeShutdown", "Shutdown"};
+    static const char *const REASONS[] = {
+        "UnexpectedAdmissionError", "NodeAffinity", "Terminated", "NodeShutdown", "Shutdown", NULL};
 
-    return is_one_of(REASONS, ARRAY_LEN(REASONS), pod->reason) || strncmp(pod->reason, "OutOf", 5) == 0;
+    return decode_index(REASONS, pod->reason) >= 0 || strncmp(pod->reason, "OutOf", 5) == 0;
 }
 
 static bool own_limit(const struct pod *pod)

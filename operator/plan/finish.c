@@ -22,11 +22,8 @@ bool finish_if_overdue(struct planner *p)
 
     if (!limit->set || !p->st.start_ms || p->spec->debug.enabled)
         return false;
-    int64_t due = p->st.start_ms + limit->v * 1000;
-    if (due > p->now_ms) {
-        planner_requeue(p, due);
+    if (!planner_is_due(p, p->st.start_ms + limit->v * 1000))
         return false;
-    }
     const char *message =
         arena_printf(p->a, "the job ran for its activeDeadlineSeconds (%lld)", (long long)limit->v);
     status_finish(p, JOB_FAILED, "DeadlineExceeded", message);
@@ -48,36 +45,22 @@ static bool wanted(const struct planner *p, const struct pod *pod)
 /* After the master's success, the other pods get some time to end by themselves. */
 static bool grace_over(struct planner *p)
 {
-    int64_t due = p->st.completion_ms + TRAINING_GRACE_MS;
     bool all_ended = true;
 
     for (int i = 0; i < p->in->n_pods; i++)
         all_ended &= pod_ended(p->in->pods[i]);
-    if (p->st.phase == JOB_FAILED || all_ended || p->now_ms >= due)
-        return true;
-    planner_requeue(p, due);
-    return false;
-}
-
-/* Only at the planned version: the user may just have changed the job. */
-static void delete_job(struct planner *p)
-{
-    struct action *act = planner_delete(p, &p->deletes, CHILD_JOB, p->job->name, p->job->uid);
-
-    act->version = arena_strdup(p->a, p->job->resource_version);
+    return p->st.phase == JOB_FAILED || all_ended ||
+           planner_is_due(p, p->st.completion_ms + TRAINING_GRACE_MS);
 }
 
 static void time_to_live(struct planner *p)
 {
     const struct opt_i64 *ttl = &p->spec->run_policy.ttl_after_finished_s;
 
-    if (!ttl->set || !p->st.completion_ms)
-        return;
-    int64_t due = p->st.completion_ms + ttl->v * 1000;
-    if (due > p->now_ms)
-        planner_requeue(p, due);
-    else
-        delete_job(p);
+    if (ttl->set && p->st.completion_ms && planner_is_due(p, p->st.completion_ms + ttl->v * 1000))
+        /* only at the planned version: the user may just have changed the job */
+        planner_on(p, &p->deletes, ACTION_DELETE, CHILD_JOB, p->job->name, p->job->uid)->version =
+            arena_strdup(p->a, p->job->resource_version);
 }
 
 /* by_policy: cleanUpPolicy deletes the pod because it is unfinished. It may have finished meanwhile, so the
@@ -96,16 +79,13 @@ static void lower_deadline(struct planner *p, const struct pod *pod, int64_t to_
 {
     cleanup_json cJSON *doc = cJSON_CreateObject();
     cJSON *meta = cJSON_AddObjectToObject(doc, "metadata");
-    struct action *act = planner_add(p, &p->deletes, ACTION_PATCH);
+    struct action *act = planner_on(p, &p->deletes, ACTION_PATCH, CHILD_POD, pod->name, pod->uid);
 
     cJSON_AddStringToObject(meta, "uid", pod->uid);
     cJSON_AddStringToObject(meta, "resourceVersion", pod->version);
     cJSON_AddNumberToObject(cJSON_AddObjectToObject(doc, "spec"), "activeDeadlineSeconds", (double)to_s);
-    act->child = CHILD_POD;
-    act->name = arena_strdup(p->a, pod->name);
-    act->uid = arena_strdup(p->a, pod->uid);
     act->version = arena_strdup(p->a, pod->version);
-    act->body = planner_json(p, doc);
+    act->body = json_print(doc, p->a);
     planner_event_in(
         p, &p->deletes, true, "SidecarEnded",
         "pod %s: the operator ends %s: still running sidecarGraceSeconds (%d) after the training ended",
@@ -123,9 +103,7 @@ static void end_sidecars(struct planner *p, const struct pod *pod)
     age_s = age_s > 1 ? age_s : 1;
     if (!pod->deadline_s || pod->deadline_s > age_s)
         lower_deadline(p, pod, age_s);
-    else if (p->now_ms < expired_ms)
-        planner_requeue(p, expired_ms);
-    else
+    else if (planner_is_due(p, expired_ms))
         delete_pod(p, pod, true);
 }
 
@@ -140,9 +118,9 @@ static void finish_pod(struct planner *p, const struct pod *pod)
     from_ms = from_ms > p->st.completion_ms ? from_ms : p->st.completion_ms;
     int64_t due =
         (from_ms < last_ms ? from_ms : last_ms) + p->spec->run_policy.sidecar_grace_s * INT64_C(1000);
-    if (p->now_ms < due)
-        planner_requeue(p, due);
-    else if (p->spec->run_policy.cleanup_policy == CLEANUP_ALL)
+    if (!planner_is_due(p, due))
+        return;
+    if (p->spec->run_policy.cleanup_policy == CLEANUP_ALL)
         delete_pod(p, pod, true);
     else
         end_sidecars(p, pod);
@@ -170,9 +148,8 @@ void finish_clean_up(struct planner *p)
 static void force(struct planner *p, const struct pod *pod)
 {
     int64_t late_s = (p->now_ms - pod->deletion_ms) / 1000;
-    struct action *act = planner_delete(p, &p->deletes, CHILD_POD, pod->name, pod->uid);
 
-    act->force = true;
+    planner_on(p, &p->deletes, ACTION_DELETE, CHILD_POD, pod->name, pod->uid)->force = true;
     planner_event_in(p, &p->deletes, true, "PodForceDeleted",
                      "pod %s was still on node %s %lld s after its grace period; it may still run there",
                      pod->name, pod->node[0] ? pod->node : "(none)", (long long)late_s);
@@ -184,12 +161,8 @@ void finish_force_deletes(struct planner *p)
 
     for (int i = 0; limit->set && i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
-        if (!pod->deletion_ms || pod->forced)
-            continue; /* deleted with force, but a finalizer keeps it: another delete changes nothing */
-        int64_t due = pod->deletion_ms + limit->v * 1000;
-        if (due > p->now_ms)
-            planner_requeue(p, due);
-        else
+        /* forced: a finalizer keeps it, and another delete changes nothing */
+        if (pod->deletion_ms && !pod->forced && planner_is_due(p, pod->deletion_ms + limit->v * 1000))
             force(p, pod);
     }
 }

@@ -47,12 +47,6 @@ enum gang_scheduler gang_of(const struct planner *p)
 
 /* ---- pods */
 
-static void set_scheduler(const struct planner *p, cJSON *spec)
-{
-    if (p->in->gangs.scheduler_name)
-        json_set(spec, "schedulerName", cJSON_CreateString(p->in->gangs.scheduler_name));
-}
-
 void gang_join(const struct planner *p, cJSON *pod)
 {
     enum gang_scheduler scheduler = gang_of(p);
@@ -72,8 +66,8 @@ void gang_join(const struct planner *p, cJSON *pod)
         json_set(desired_object(meta, "annotations"), VOLCANO_ANNOTATION, cJSON_CreateString(group));
     else
         cJSON_AddStringToObject(cJSON_AddObjectToObject(spec, NATIVE_FIELD), "podGroupName", group);
-    if (scheduler != GANG_NATIVE)
-        set_scheduler(p, spec);
+    if (scheduler != GANG_NATIVE && p->in->gangs.scheduler_name)
+        json_set(spec, "schedulerName", cJSON_CreateString(p->in->gangs.scheduler_name));
 }
 
 /* ---- the PodGroup */
@@ -206,7 +200,7 @@ static void add_delete(struct planner *p, enum gang_scheduler scheduler, int32_t
     for (int i = 0; i < p->gangs.n; i++)
         if (p->gangs.items[i].gang == scheduler && strcmp(p->gangs.items[i].name, name) == 0)
             return;
-    planner_delete(p, &p->gangs, CHILD_GROUP, name, "")->gang = scheduler;
+    planner_on(p, &p->gangs, ACTION_DELETE, CHILD_GROUP, name, "")->gang = scheduler;
 }
 
 /* The pods' labels show which PodGroup an attempt has. An attempt may end before it has a pod. */

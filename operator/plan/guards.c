@@ -78,19 +78,11 @@ static char *policy_spec(const struct planner *p)
                         TENSORBOARD_PORT);
 }
 
-static bool has_policy(const struct action_list *list)
-{
-    for (int i = 0; i < list->n; i++)
-        if (list->items[i].kind == ACTION_CREATE && list->items[i].child == CHILD_POLICY)
-            return true;
-    return false;
-}
-
 void guards_create_policy(struct planner *p, struct action_list *list)
 {
     const char *name = guards_name(p->a, p->job);
 
-    if (!guards_isolate(p) || has_policy(&p->creates))
+    if (!guards_isolate(p) || planner_creates(p->creates.items, p->creates.n, CHILD_POLICY))
         return;
     cJSON *o = desired_child(p, "networking.k8s.io/v1", "NetworkPolicy", name, NULL);
     cJSON_AddRawToObject(o, "spec", policy_spec(p));

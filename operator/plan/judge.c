@@ -1,8 +1,6 @@
 /* judge.c - find the strongest evidence among the failed pods of an attempt, and whether they are replaced
  * one by one. */
 #include "operator/plan/judge.h"
-#include "operator/plan/exitcode.h"
-#include "operator/plan/planner.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -204,8 +202,8 @@ struct judgement judge_attempt(struct planner *p)
         }
     }
     if (j.slot) {
-        p->seen.failure_ms = planner_first_seen(p, p->in->seen.failure_ms, p->now_ms);
-        j.first_failure_ms = planner_first_seen(p, p->seen.failure_ms, j.first_failure_ms);
+        p->out->seen.failure_ms = planner_first_seen(p, p->in->seen.failure_ms, p->now_ms);
+        j.first_failure_ms = planner_first_seen(p, p->out->seen.failure_ms, j.first_failure_ms);
     }
     return j;
 }
@@ -224,10 +222,8 @@ bool judge_may_act(struct planner *p, struct judgement *j)
             lost = s;
     }
     int64_t wait_end = j->first_failure_ms + (elsewhere ? NODE_WAIT_MS : EVIDENCE_WAIT_MS);
-    if (j->v.class < VERDICT_KILL && !j->all_ended && p->now_ms < wait_end) {
-        planner_requeue(p, wait_end);
+    if (j->v.class < VERDICT_KILL && !j->all_ended && !planner_is_due(p, wait_end))
         return false;
-    }
     if (lost) {
         j->v = exitcode_node_lost();
         j->slot = lost;

@@ -1,7 +1,7 @@
 /* judge.h - find the strongest verdict among the pods of an attempt. No system calls.
  *
  * Ownership: a judgement borrows from the planner.
- * Order:     judge_attempt stores in p->seen when the operator first saw a failure, and applies podFailurePolicy and
+ * Order:     judge_attempt stores in p->out->seen when the operator first saw a failure, and applies podFailurePolicy and
  *            restartPolicy to all verdicts; then judge_may_act, which may call planner_requeue.
  */
 #ifndef TK_OPERATOR_PLAN_JUDGE_H

@@ -93,15 +93,12 @@ static bool creation_held(struct planner *p)
         (problem->child == CHILD_POLICY && !has_missing(p))) /* TensorBoard's */
         return false;
     const char *message = arena_strdup(p->a, problem->message);
-    planner_reason(p, workload ? "WorkloadRefused" : REASONS[problem->kind], message);
+    planner_reason(p, workload ? "WorkloadRefused" : REASONS[problem->kind], NULL, message);
     if (problem->kind == PROBLEM_INVALID)
         planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
     if (p->st.conditions[COND_INITIALIZED].state != COND_TRUE)
         planner_condition(p, COND_INITIALIZED, false, REASONS[problem->kind], message);
-    if (problem->retry_ms <= p->now_ms)
-        return false;
-    planner_requeue(p, problem->retry_ms);
-    return true;
+    return !planner_is_due(p, problem->retry_ms);
 }
 
 static bool has_pods(const struct planner *p, int type)
@@ -199,10 +196,8 @@ static void create_turn(struct planner *p, enum turn turn, struct portion *made)
         int64_t due = restart_slot_due_ms(&p->st, s->name);
         if (i > 0 && due < made->others_due_ms && (turn != TURN_REFUSED || problem->kind != PROBLEM_INVALID))
             due = made->others_due_ms;
-        if (due > p->now_ms) {
-            planner_requeue(p, due);
+        if (!planner_is_due(p, due))
             continue;
-        }
         bool begins = s->type != type;
         if (begins)
             new_type = !has_pods(p, s->type);
@@ -230,8 +225,8 @@ static void create_missing(struct planner *p)
 {
     int64_t due = restart_due_ms(&p->st);
 
-    p->creates_wait = p->n_old_pods > 0 || due > p->now_ms;
-    bool held = (!p->creates_wait || p->in->problem.kind == PROBLEM_INVALID) && creation_held(p);
+    p->out->creates_wait = p->n_old_pods > 0 || due > p->now_ms;
+    bool held = (!p->out->creates_wait || p->in->problem.kind == PROBLEM_INVALID) && creation_held(p);
     if (p->queue.verdict == QUEUE_HOLD) {
         if (has_missing(p))
             queue_report(p);
@@ -239,11 +234,7 @@ static void create_missing(struct planner *p)
     }
     if (p->n_old_pods > 0)
         return; /* a Terminating pod still has its GPU and its name */
-    if (due > p->now_ms) {
-        planner_requeue(p, due);
-        return;
-    }
-    if (held)
+    if (!planner_is_due(p, due) || held)
         return;
     if (!p->in->service)
         (void)planner_create(p, &p->creates, CHILD_SERVICE, desired_service_name(p->a, p->job->name),
@@ -262,10 +253,7 @@ static void repeat_finished(struct planner *p)
         int64_t latest = p->now_ms + ALWAYS_SPACING_MS; /* clocks may differ by so much */
         int64_t finished = s->pod->training.finished_ms;
         int64_t from = finished > latest ? s->pod->created_ms : finished;
-        int64_t due = from + ALWAYS_SPACING_MS;
-        if (due > p->now_ms && from <= latest)
-            planner_requeue(p, due);
-        else
+        if (from > latest || planner_is_due(p, from + ALWAYS_SPACING_MS))
             (void)planner_delete_pod(p, s->pod);
     }
 }
@@ -274,14 +262,10 @@ static void repeat_finished(struct planner *p)
  * the API server's clock is ahead. */
 static int64_t template_due_ms(const struct planner *p)
 {
-    int64_t began = p->now_ms + 1;
+    int64_t began = planner_oldest_ms(p);
+    bool first = p->st.restarts <= jobstatus_counted(&p->st);
 
-    if (p->st.restarts <= jobstatus_counted(&p->st))
-        return 0;
-    for (int i = 0; i < p->n_slots; i++)
-        if (p->slots[i].pod && p->slots[i].pod->created_ms < began)
-            began = p->slots[i].pod->created_ms;
-    return began <= p->now_ms ? began + TEMPLATE_SPACING_MS : 0;
+    return !first && began <= p->now_ms ? began + TEMPLATE_SPACING_MS : 0;
 }
 
 /* Whether the attempt has a pod more than the spec. The others expect it, unless the job is elastic. */
@@ -309,11 +293,8 @@ static bool follow_template(struct planner *p, bool judged)
         status_finish(p, JOB_FAILED, "AttemptLimitExceeded", "no attempt is left for the changed template");
         return false;
     }
-    int64_t due = template_due_ms(p);
-    if (due > p->now_ms) {
-        planner_requeue(p, due);
+    if (!planner_is_due(p, template_due_ms(p)))
         return false;
-    }
     restart_next_attempt(p);
     p->st.restarts = count_up(p->st.restarts);
     planner_event(p, false, "TemplateChanged", "attempt %d begins with the changed template", p->st.attempt);
@@ -348,14 +329,9 @@ static void leave_pause(struct planner *p)
 /* The pods of a new job may be older than its first status. */
 static int64_t start_time(const struct planner *p)
 {
-    int64_t ms = p->now_ms;
+    int64_t ms = planner_oldest_ms(p);
 
-    for (int i = 0; i < p->n_slots; i++) {
-        const struct pod *pod = p->slots[i].pod;
-        if (pod && pod->created_ms && pod->created_ms < ms)
-            ms = pod->created_ms;
-    }
-    return ms;
+    return ms && ms < p->now_ms ? ms : p->now_ms;
 }
 
 /* Whether the attempt has, or had, a pod. */
@@ -384,8 +360,6 @@ static void begin(struct planner *p)
         p->st.phase = JOB_PENDING;
         desired_pod_warnings(p);
     }
-    if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
-        planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
 }
 
 /* A job that is not admitted has no pods. Its attempt ends as by a pause: no counter changes, and the status
@@ -407,20 +381,16 @@ void lifecycle_run(struct planner *p)
 {
     begin(p);
     avoid_begin(p);
-    if (finish_if_succeeded(p) || finish_if_overdue(p)) {
-        finish_clean_up(p);
+    if (finish_if_succeeded(p) || finish_if_overdue(p))
         return;
-    }
     if (p->queue.verdict == QUEUE_WAIT) {
         lifecycle_wait(p);
         return;
     }
     int attempt = p->st.attempt;
     bool judged = restart_judge(p);
-    if (jobstatus_finished(&p->st)) {
-        finish_clean_up(p);
+    if (jobstatus_finished(&p->st))
         return;
-    }
     queue_settle(p, judged, has_missing(p));
     if (p->queue.verdict == QUEUE_WAIT) {
         lifecycle_wait(p);
@@ -431,10 +401,8 @@ void lifecycle_run(struct planner *p)
     if (p->st.attempt == attempt && judged)
         avoid_give_up(p);
     bool may_make = p->st.attempt != attempt || follow_template(p, judged);
-    if (jobstatus_finished(&p->st)) {
-        finish_clean_up(p);
+    if (jobstatus_finished(&p->st))
         return;
-    }
     scale_announce(p);
     delete_leftovers(p, may_make);
     repeat_finished(p);
@@ -449,13 +417,9 @@ void lifecycle_pause(struct planner *p)
 {
     bool paused = p->st.conditions[COND_PAUSED].state == COND_TRUE;
 
-    if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
-        planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
     if (!jobstatus_pause_begun(&p->st)) {
-        if (finish_if_succeeded(p)) {
-            finish_clean_up(p);
+        if (finish_if_succeeded(p))
             return;
-        }
         if (p->st.start_ms || p->in->n_pods > 0)
             restart_next_attempt(p);
         p->st.start_ms = 0;

@@ -4,6 +4,7 @@
 
 #include "operator/plan/planner.h"
 
+/* The first two may finish p->st; then finish_clean_up follows. */
 void lifecycle_run(struct planner *p);
 void lifecycle_pause(struct planner *p);
 void lifecycle_wait(struct planner *p); /* without pods, until Kueue admits the job */

@@ -1,7 +1,6 @@
 /* observe.c - derive tasks, ready count, phase and REASON from the pods. */
 #include "operator/plan/observe.h"
 
-#include "operator/plan/podwaiting.h"
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
 
@@ -80,7 +79,7 @@ static void observe_waiting(struct planner *p, const struct slot *s)
     if (w.due_ms)
         planner_requeue(p, w.due_ms);
     if (w.reason)
-        planner_reason_about(p, w.reason, w.subject, arena_printf(p->a, "pod %s: %s", s->name, w.message));
+        planner_reason(p, w.reason, w.subject, arena_printf(p->a, "pod %s: %s", s->name, w.message));
 }
 
 static void observe_stuck(struct planner *p)
@@ -93,7 +92,7 @@ static void observe_stuck(struct planner *p)
         if (w.due_ms)
             planner_requeue(p, w.due_ms);
         else
-            planner_reason_about(p, w.reason, w.subject, w.message);
+            planner_reason(p, w.reason, w.subject, w.message);
     }
 }
 
@@ -141,10 +140,9 @@ static void observe_live(struct planner *p, int running, int done, bool unknown)
     if (p->st.phase == JOB_RUNNING)
         return; /* a failure is being judged */
     if (restarting)
-        planner_reason(p, "Restarting", count);
+        planner_reason(p, "Restarting", NULL, count);
     if (running > 0 && !unknown)
-        planner_reason_about(p, STATUS_PODS_STARTING, arena_printf(p->a, "%d/%d", running, p->n_slots),
-                             count);
+        planner_reason(p, STATUS_PODS_STARTING, arena_printf(p->a, "%d/%d", running, p->n_slots), count);
     const char *reason = p->st.reason                  ? first_word(p, p->st.reason)
                          : p->st.phase == JOB_RESUMING ? "Resuming"
                                                        : "PodsPending";
@@ -157,7 +155,8 @@ static void observe_pausing(struct planner *p)
 {
     if (p->st.phase == JOB_PAUSED)
         return;
-    planner_reason(p, JOBSTATUS_PAUSING, arena_printf(p->a, "pods that still exist: %d", p->in->n_pods));
+    planner_reason(p, JOBSTATUS_PAUSING, NULL,
+                   arena_printf(p->a, "pods that still exist: %d", p->in->n_pods));
     planner_condition(p, COND_RUNNING, false, first_word(p, p->st.reason), p->reason_message);
 }
 

@@ -153,14 +153,6 @@ static bool had_pods(const struct planner *p)
     return p->in->n_pods > 0 || p->st.attempt > 0;
 }
 
-static bool creates_pod(const struct plan *plan)
-{
-    for (int i = 0; i < plan->n_actions; i++)
-        if (plan->actions[i].kind == ACTION_CREATE && plan->actions[i].child == CHILD_POD)
-            return true;
-    return false;
-}
-
 /* A change from Unknown is not a start: the pods may have run all the time. */
 static bool begins_to_run(const struct planner *p)
 {
@@ -170,12 +162,13 @@ static bool begins_to_run(const struct planner *p)
 }
 
 /* Set out->waits from the old status, the new one and the plan's actions. */
-static void timing_note(const struct planner *p, struct plan *out)
+static void timing_note(const struct planner *p)
 {
+    struct plan *out = p->out;
     const struct failure *last = p->st.last_failure;
     bool failed = p->job->status.conditions[COND_REPLICA_FAILURE].state == COND_TRUE;
 
-    if (!had_pods(p) && creates_pod(out))
+    if (!had_pods(p) && planner_creates(out->actions, out->n_actions, CHILD_POD))
         out->waits.first_pod_ms = wanted_since(p);
     if (begins_to_run(p) && failed && last && last->time_ms >= p->st.start_ms)
         out->waits.running_again_ms = last->time_ms;
@@ -187,15 +180,20 @@ static void timing_note(const struct planner *p, struct plan *out)
 
 static void append(struct planner *p, struct action_list *to, const struct action_list *from)
 {
-    for (int i = 0; i < from->n; i++) {
-        struct action *act = planner_add(p, to, from->items[i].kind);
-        *act = from->items[i];
-    }
+    for (int i = 0; i < from->n; i++)
+        *planner_add(p, to, from->items[i].kind) = from->items[i];
 }
 
-static void note_transitions(const struct planner *p, struct plan *out)
+static void set_actions(struct plan *out, const struct action_list *all)
+{
+    out->actions = all->items;
+    out->n_actions = all->n;
+}
+
+static void note_transitions(const struct planner *p)
 {
     const struct jobstatus *old = &p->job->status;
+    struct plan *out = p->out;
 
     out->started = old->phase == JOB_NONE;
     out->succeeded = p->st.phase == JOB_SUCCEEDED && old->phase != JOB_SUCCEEDED;
@@ -220,17 +218,15 @@ static bool may_wait(const struct planner *p, const struct action_list *all)
 }
 
 /* The status comes first: actions that depend on a count follow its write. */
-static void assemble(struct planner *p, struct plan *out)
+static void assemble(struct planner *p)
 {
     struct action_list all = {0};
     struct action status;
 
     if (p->pods_first && p->creates.n > 0) {
-        *out = (struct plan){.actions = p->creates.items,
-                             .n_actions = p->creates.n,
-                             .requeue_ms = p->requeue_ms,
-                             .pods_first = true};
-        timing_note(p, out);
+        set_actions(p->out, &p->creates);
+        p->out->pods_first = true;
+        timing_note(p);
         return;
     }
     status_announce(p);
@@ -238,23 +234,18 @@ static void assemble(struct planner *p, struct plan *out)
         *planner_add(p, &all, ACTION_STATUS) = status;
         append(p, &all, &p->events);
     }
-    bool others_first = all.n == 0 && p->others_follow && p->creates.n > 0;
+    p->out->pods_first = all.n == 0 && p->others_follow && p->creates.n > 0;
     append(p, &all, &p->gangs);
     append(p, &all, &p->deletes);
     append(p, &all, &p->workloads);
     append(p, &all, &p->creates);
     append(p, &all, &p->tensorboard);
     append(p, &all, &p->ready);
-    *out = (struct plan){.actions = all.items, .n_actions = all.n, .requeue_ms = p->requeue_ms};
-    out->pods_first = others_first;
-    out->may_wait = may_wait(p, &all);
-    out->creates_wait = p->creates_wait;
-    out->queued = p->queue.pending;
-    out->progressed = p->progressed;
-    out->progress_only = p->progress_only;
-    out->slow_rank = p->slow_rank;
-    note_transitions(p, out);
-    timing_note(p, out);
+    set_actions(p->out, &all);
+    p->out->may_wait = may_wait(p, &all);
+    p->out->queued = p->queue.pending;
+    note_transitions(p);
+    timing_note(p);
 }
 
 /* The status of an attempt is written before its pods are created. So if the status has a lower attempt than
@@ -269,7 +260,7 @@ static void believe_labels(struct planner *p)
 static const char UNREADABLE[] = "Unreadable";
 
 /* The job or a child cannot be read: report that once, if the job has not finished, and do nothing else. */
-static void plan_unreadable(struct planner *p, struct plan *out)
+static void plan_unreadable(struct planner *p)
 {
     const struct jobstatus *st = &p->job->status;
     struct action_list all = {0};
@@ -286,7 +277,8 @@ static void plan_unreadable(struct planner *p, struct plan *out)
                   p->in->unreadable);
     *planner_add(p, &all, ACTION_STATUS) = status_action(p, diff);
     append(p, &all, &p->events);
-    *out = (struct plan){.actions = all.items, .n_actions = all.n, .unreadable = true};
+    set_actions(p->out, &all);
+    p->out->unreadable = true;
 }
 
 /* Of a finished job: status.reason, or the reason that UNREADABLE replaced. */
@@ -313,13 +305,6 @@ static void count_pods(struct planner *p)
         p->st.ready = arena_printf(p->a, "%d%s", running, of);
 }
 
-/* The last pod of an invalid job has ended. What that means is judged when the spec is valid. */
-static void end_run(struct planner *p, const char *message)
-{
-    p->st.phase = JOB_PENDING;
-    planner_condition(p, COND_RUNNING, false, "InvalidSpec", message);
-}
-
 static void plan_invalid(struct planner *p)
 {
     const char *message = p->job->spec_error;
@@ -334,36 +319,43 @@ static void plan_invalid(struct planner *p)
     status_init_conditions(p);
     if (p->st.phase == JOB_NONE)
         p->st.phase = JOB_PENDING;
-    planner_reason(p, "InvalidSpec", message);
+    planner_reason(p, "InvalidSpec", NULL, message);
     planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
     count_pods(p);
     queue_begin(p);
-    if (queue_ends_pods(p)) /* others wait for its quota */
+    if (queue_ends_pods(p)) { /* others wait for its quota */
         lifecycle_wait(p);
-    else if (!queue_is_used(p) && p->st.phase == JOB_RUNNING)
-        end_run(p, message);
+    } else if (!queue_is_used(p) && p->st.phase == JOB_RUNNING) {
+        /* The last pod has ended. What that means is judged when the spec is valid. */
+        p->st.phase = JOB_PENDING;
+        planner_condition(p, COND_RUNNING, false, "InvalidSpec", message);
+    }
     queuewrite_act(p);
 }
 
 static void plan_valid(struct planner *p)
 {
+    int attempt = p->st.attempt;
+    bool over = jobstatus_finished(&p->st);
+
     queue_begin(p);
     planner_fill_slots(p);
     status_init_conditions(p);
-    if (jobstatus_finished(&p->st)) {
+    if (over) {
         p->st.reason = final_reason(&p->job->status);
-        ignored_report_change(p, p->st.attempt);
-        finish_clean_up(p);
     } else {
-        int attempt = p->st.attempt;
         ignored_report(p);
+        if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
+            planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
         if (p->spec->paused)
             lifecycle_pause(p);
         else
             lifecycle_run(p);
-        if (!jobstatus_finished(&p->st))
-            ignored_report_change(p, attempt);
     }
+    if (over || !jobstatus_finished(&p->st))
+        ignored_report_change(p, attempt);
+    if (jobstatus_finished(&p->st))
+        finish_clean_up(p);
     gang_delete(p);
     finish_force_deletes(p);
     observe_job(p);
@@ -373,7 +365,7 @@ static void plan_valid(struct planner *p)
 }
 
 /* Nothing is reported: MultiKueue replaces the whole status. */
-static void plan_remote(struct planner *p, struct plan *out)
+static void plan_remote(struct planner *p)
 {
     struct action_list all = {0};
 
@@ -382,13 +374,13 @@ static void plan_remote(struct planner *p, struct plan *out)
     queue_end(p);
     append(p, &all, &p->workloads);
     append(p, &all, &p->ready);
-    *out = (struct plan){.actions = all.items, .n_actions = all.n, .requeue_ms = p->requeue_ms};
-    out->seen = p->seen;
+    set_actions(p->out, &all);
 }
 
 void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out)
 {
-    struct planner p = {.in = in, .job = in->job, .spec = &in->job->spec, .a = a, .now_ms = in->now_ms};
+    struct planner p = {
+        .in = in, .out = out, .job = in->job, .spec = &in->job->spec, .a = a, .now_ms = in->now_ms};
 
     *out = (struct plan){.seen = in->seen};
     p.queue.remote = planner_is_remote(in->job);
@@ -396,12 +388,13 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
         (p.queue.remote && in->unreadable))
         return;
     if (in->unreadable) {
-        plan_unreadable(&p, out);
+        plan_unreadable(&p);
         return;
     }
+    out->seen.failure_ms = out->seen.waiting_ms = out->seen.held_ms = 0;
     status_begin(&p);
     if (p.queue.remote) {
-        plan_remote(&p, out);
+        plan_remote(&p);
         return;
     }
     believe_labels(&p);
@@ -411,6 +404,5 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
     else
         plan_valid(&p);
     queue_end(&p);
-    assemble(&p, out);
-    out->seen = p.seen;
+    assemble(&p);
 }

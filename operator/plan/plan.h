@@ -67,9 +67,7 @@ struct action {
     size_t bytes; /* of the object that an edit reads */
     bool lenient; /* create: the API server drops fields that it does not know, and the plan reports them */
     bool first;   /* create: the first pod of a replicaSpec that has none; no request in parallel to it */
-    bool
-        keep; /* it may be refused: create of a PodGroup that pods name already, which may exist; EDIT_SPEC of an
-                     admitted Workload */
+    bool keep; /* it may be refused: create of a PodGroup that pods name; EDIT_SPEC of an admitted Workload */
     bool force;          /* delete: with a grace period of 0, without waiting for the node */
     bool warning;        /* event */
     const char *reason;  /* event */
@@ -176,10 +174,9 @@ struct plan_input {
     /* When this process last wrote the status, created the first pods, or began to lead; plus 5 minutes after a write that
      * changed nothing. */
     int64_t status_written_ms;
-    size_t create_bytes; /* limit of the bodies of pods; 0: PLAN_CREATE_BYTES */
-    const char *
-        tensorboard_image; /* used where the spec names none; NULL: no TensorBoard is made, changed or deleted */
-    const char *launcher_image; /* of torchrunConfig.launcher: Torchkeeper */
+    size_t create_bytes;           /* limit of the bodies of pods; 0: PLAN_CREATE_BYTES */
+    const char *tensorboard_image; /* where the spec names none; NULL: no TensorBoard is made or changed */
+    const char *launcher_image;    /* of torchrunConfig.launcher: Torchkeeper */
     struct plan_guards guards;
     struct plan_gangs gangs;
 };
@@ -197,8 +194,8 @@ struct plan {
     int64_t requeue_ms; /* plan again at this time, even without a change; 0: only after a change */
     bool unreadable;    /* the status action reports an unreadable object */
     bool queued;        /* Kueue has the job in a queue: its place would be reported */
-    bool
-        pods_first; /* creates precede the status: the first pods of a new job, or pods that waited for pod 0 */
+    /* Creates precede the status: the first pods of a new job, or pods that waited for pod 0. */
+    bool pods_first;
     bool may_wait; /* the plan only reports (status, events): creates of all jobs go first */
     /* Reported by the status action; counted once it is written. */
     bool started, succeeded, failed, restarted;

@@ -20,33 +20,25 @@ struct action *planner_add(struct planner *p, struct action_list *list, enum act
     return act;
 }
 
-static void add_event(struct planner *p, struct action_list *list, bool warning, const char *reason,
-                      const char *message)
-{
-    struct action *act = planner_add(p, list, ACTION_EVENT);
-
-    act->warning = warning;
-    act->reason = arena_strdup(p->a, reason); /* it may point into a pod */
-    act->message = message;
-}
-
-void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    add_event(p, &p->events, warning, reason, arena_vprintf(p->a, fmt, ap));
-    va_end(ap);
-}
-
 void planner_event_in(struct planner *p, struct action_list *list, bool warning, const char *reason,
                       const char *fmt, ...)
 {
+    struct action *act = planner_add(p, list, ACTION_EVENT);
     va_list ap;
 
     va_start(ap, fmt);
-    add_event(p, list, warning, reason, arena_vprintf(p->a, fmt, ap));
+    act->warning = warning;
+    act->reason = arena_strdup(p->a, reason); /* it may point into a pod */
+    act->message = arena_vprintf(p->a, fmt, ap);
     va_end(ap);
+}
+
+bool planner_creates(const struct action *items, int n, enum child_kind child)
+{
+    for (int i = 0; i < n; i++)
+        if (items[i].kind == ACTION_CREATE && items[i].child == child)
+            return true;
+    return false;
 }
 
 struct action *planner_create(struct planner *p, struct action_list *list, enum child_kind child,
@@ -56,15 +48,15 @@ struct action *planner_create(struct planner *p, struct action_list *list, enum 
 
     act->child = child;
     act->name = name;
-    act->body = planner_json(p, body);
+    act->body = json_print(body, p->a);
     cJSON_Delete(body);
     return act;
 }
 
-struct action *planner_delete(struct planner *p, struct action_list *list, enum child_kind child,
-                              const char *name, const char *uid)
+struct action *planner_on(struct planner *p, struct action_list *list, enum action_kind kind,
+                          enum child_kind child, const char *name, const char *uid)
 {
-    struct action *act = planner_add(p, list, ACTION_DELETE);
+    struct action *act = planner_add(p, list, kind);
 
     act->child = child;
     act->name = arena_strdup(p->a, name);
@@ -74,7 +66,8 @@ struct action *planner_delete(struct planner *p, struct action_list *list, enum 
 
 struct action *planner_delete_pod(struct planner *p, const struct pod *pod)
 {
-    return pod->deletion_ms ? NULL : planner_delete(p, &p->deletes, CHILD_POD, pod->name, pod->uid);
+    return pod->deletion_ms ? NULL
+                            : planner_on(p, &p->deletes, ACTION_DELETE, CHILD_POD, pod->name, pod->uid);
 }
 
 int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms)
@@ -85,8 +78,15 @@ int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms)
 
 void planner_requeue(struct planner *p, int64_t at_ms)
 {
-    if (!p->requeue_ms || at_ms < p->requeue_ms)
-        p->requeue_ms = at_ms;
+    if (!p->out->requeue_ms || at_ms < p->out->requeue_ms)
+        p->out->requeue_ms = at_ms;
+}
+
+bool planner_is_due(struct planner *p, int64_t at_ms)
+{
+    if (at_ms > p->now_ms)
+        planner_requeue(p, at_ms);
+    return at_ms <= p->now_ms;
 }
 
 void planner_condition(struct planner *p, enum condition_type type, bool on, const char *reason,
@@ -103,22 +103,12 @@ void planner_condition(struct planner *p, enum condition_type type, bool on, con
     c->observed_generation = p->job->generation;
 }
 
-void planner_reason(struct planner *p, const char *reason, const char *message)
-{
-    planner_reason_about(p, reason, NULL, message);
-}
-
-void planner_reason_about(struct planner *p, const char *reason, const char *subject, const char *message)
+void planner_reason(struct planner *p, const char *reason, const char *subject, const char *message)
 {
     if (p->st.reason)
         return;
     p->st.reason = subject ? arena_printf(p->a, "%s %s", reason, subject) : reason;
     p->reason_message = message;
-}
-
-char *planner_json(struct planner *p, const cJSON *node)
-{
-    return json_print(node, p->a);
 }
 
 bool planner_has_other_template(const struct planner *p)
@@ -151,6 +141,16 @@ bool planner_has_pods(const struct planner *p)
         if (p->slots[i].pod)
             return true;
     return false;
+}
+
+int64_t planner_oldest_ms(const struct planner *p)
+{
+    int64_t ms = INT64_MAX;
+
+    for (int i = 0; i < p->n_slots; i++)
+        if (p->slots[i].pod && p->slots[i].pod->created_ms < ms)
+            ms = p->slots[i].pod->created_ms;
+    return ms;
 }
 
 struct task_status *planner_task(const struct planner *p, const char *type)

@@ -46,6 +46,7 @@ struct queue_state {
 
 struct planner {
     const struct plan_input *in;
+    struct plan *out;
     const struct trainjob *job;
     const struct trainjob_spec *spec;
     struct arena *a;
@@ -58,12 +59,8 @@ struct planner {
     const char *reason_message;
     /* In the order of execution, after the status. */
     struct action_list events, gangs, deletes, workloads, creates, tensorboard, ready;
-    int64_t requeue_ms;
-    struct plan_seen seen;
-    bool progressed, progress_only, slow_rank; /* as in struct plan */
-    bool creates_wait;                         /* as in struct plan */
-    bool pods_first;                           /* as in struct plan, if there are pods to create */
-    bool others_follow;                        /* only pod 0 exists, and the other pods follow */
+    bool pods_first;    /* as in struct plan, if there are pods to create */
+    bool others_follow; /* only pod 0 exists, and the other pods follow */
 };
 
 /* Create the slots of the spec and assign the pods of the status's attempt to them. Call it again when the
@@ -85,8 +82,14 @@ bool planner_has_other_template(const struct planner *p);
 /* Whether all pods (of an elastic job: at least minReplicas) run or have succeeded. */
 bool planner_gang_runs(const struct planner *p);
 
+/* Whether the actions create an object of this kind. */
+bool planner_creates(const struct action *items, int n, enum child_kind child);
+
 /* Whether a slot of the attempt has a pod. Other pods with the job's labels may be anybody's. */
 bool planner_has_pods(const struct planner *p);
+
+/* When the oldest pod in a slot was created; INT64_MAX: there is none. */
+int64_t planner_oldest_ms(const struct planner *p);
 
 /* The entry of this type in the new status; NULL: none. */
 struct task_status *planner_task(const struct planner *p, const char *type);
@@ -96,18 +99,17 @@ struct waiting planner_waiting(const struct planner *p, const struct slot *s);
 
 /* The caller fills in the returned action before it adds another one to the list. */
 struct action *planner_add(struct planner *p, struct action_list *list, enum action_kind kind);
-void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
 
-/* The same in a list of actions: the operator sends the event after the actions before it succeeded. */
+/* An event that follows the status; or, in a list of actions, the actions before it, if these succeed. */
+#define planner_event(p, ...) planner_event_in((p), &(p)->events, __VA_ARGS__)
 void planner_event_in(struct planner *p, struct action_list *list, bool warning, const char *reason,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* Frees `body`. */
+/* An action on an existing object. planner_create: frees `body`. */
 struct action *planner_create(struct planner *p, struct action_list *list, enum child_kind child,
                               const char *name, cJSON *body);
-struct action *planner_delete(struct planner *p, struct action_list *list, enum child_kind child,
-                              const char *name, const char *uid);
+struct action *planner_on(struct planner *p, struct action_list *list, enum action_kind kind,
+                          enum child_kind child, const char *name, const char *uid);
 
 /* NULL: the pod is Terminating already. */
 struct action *planner_delete_pod(struct planner *p, const struct pod *pod);
@@ -119,16 +121,15 @@ int64_t planner_first_seen(const struct planner *p, int64_t seen_ms, int64_t ms)
 /* Plan again at `at_ms` or sooner. */
 void planner_requeue(struct planner *p, int64_t at_ms);
 
+/* Whether this time has come; if not, plan again then. */
+bool planner_is_due(struct planner *p, int64_t at_ms);
+
 /* Set a condition; its transition time changes only with its state. */
 void planner_condition(struct planner *p, enum condition_type type, bool on, const char *reason,
                        const char *message);
 
-/* Set status.reason (the REASON column) and its message. Only the first call in a plan has an effect. */
-void planner_reason(struct planner *p, const char *reason, const char *message);
-
-/* The same with a subject after the reason: "ClaimNotFound data". NULL: none. */
-void planner_reason_about(struct planner *p, const char *reason, const char *subject, const char *message);
-
-char *planner_json(struct planner *p, const cJSON *node);
+/* Set status.reason (the REASON column), with a subject after it ("ClaimNotFound data") unless that is NULL, and
+ * its message. Only the first call in a plan has an effect. */
+void planner_reason(struct planner *p, const char *reason, const char *subject, const char *message);
 
 #endif

@@ -267,14 +267,11 @@ void queue_begin(struct planner *p)
 {
     const struct plan_queue *q = &p->in->queue;
     const char *name = queue_workload_name(p->a, p->job);
-    const struct plan_seen *seen = &p->in->seen;
+    struct plan_seen *seen = &p->out->seen;
 
-    p->seen.queued_again_ms = not_ahead(p, seen->queued_again_ms);
-    memcpy(p->seen.queued_again, seen->queued_again, sizeof(p->seen.queued_again));
-    p->seen.edit = seen->edit;
-    p->seen.edit_ms = not_ahead(p, seen->edit_ms);
-    p->seen.edits = seen->edits;
-    p->seen.evicted_ms = not_ahead(p, seen->evicted_ms);
+    seen->queued_again_ms = not_ahead(p, seen->queued_again_ms);
+    seen->edit_ms = not_ahead(p, seen->edit_ms);
+    seen->evicted_ms = not_ahead(p, seen->evicted_ms);
     for (int i = 0; i < q->n_workloads; i++)
         if (strcmp(q->workloads[i]->name, name) == 0)
             p->queue.workload = q->workloads[i];
@@ -345,7 +342,7 @@ void queue_report(struct planner *p)
 
     if (p->queue.pending)
         planner_requeue(p, p->now_ms + PLACE_AGAIN_MS);
-    planner_reason_about(p, p->queue.reason, speaks ? subject_of(p) : NULL, p->queue.message);
+    planner_reason(p, p->queue.reason, speaks ? subject_of(p) : NULL, p->queue.message);
     if (p->st.conditions[COND_INITIALIZED].state != COND_TRUE)
         planner_condition(p, COND_INITIALIZED, false, QUEUE_REASON, p->queue.message);
 }

@@ -235,7 +235,7 @@ const char *queuespec_waiting_patch(struct planner *p, const struct queuespec *q
     cleanup_json cJSON *doc = whole(p, q);
     if (!same_gates)
         set_gates(doc, gates);
-    return planner_json(p, doc);
+    return json_print(doc, p->a);
 }
 
 /* Kueue accepts a lower count and, of a WorkloadPriorityClass, another priority. Of these MultiKueue passes on only the
@@ -255,12 +255,12 @@ const char *queuespec_admitted_patch(struct planner *p, const struct queuespec *
     if (!same_priority(w, q) && strcmp(w->priority_group, WORKLOAD_GROUP) == 0 &&
         strcmp(q->class_group, WORKLOAD_GROUP) == 0)
         add_priority(spec, q);
-    return spec->child ? planner_json(p, doc) : NULL;
+    return spec->child ? json_print(doc, p->a) : NULL;
 }
 
 bool queuespec_may_edit(struct planner *p)
 {
-    struct plan_seen *seen = &p->seen;
+    struct plan_seen *seen = &p->out->seen;
     uint64_t hash = hash_fnv1a(HASH_FNV1A, p->queue.patch, strlen(p->queue.patch));
     int64_t due = seen->edit_ms + QUEUE_AGAIN_MS;
 
@@ -280,15 +280,12 @@ bool queuespec_may_edit(struct planner *p)
 
 bool queuespec_may_queue_again(struct planner *p, const struct workload *w)
 {
-    struct plan_seen *seen = &p->seen;
-    int64_t due = seen->queued_again_ms + QUEUE_AGAIN_MS;
+    struct plan_seen *seen = &p->out->seen;
 
     if (w->deleting || p->spec->paused || strcmp(seen->queued_again, w->uid) == 0)
         return true;
-    if (seen->queued_again_ms && p->now_ms < due) {
-        planner_requeue(p, due);
+    if (seen->queued_again_ms && !planner_is_due(p, seen->queued_again_ms + QUEUE_AGAIN_MS))
         return false;
-    }
     seen->queued_again_ms = p->now_ms;
     snprintf(seen->queued_again, sizeof(seen->queued_again), "%s", w->uid);
     return true;

@@ -31,11 +31,11 @@ cJSON *queuespec_workload(struct planner *p, const struct queuespec *q);
 const char *queuespec_waiting_patch(struct planner *p, const struct queuespec *q, const struct workload *w);
 const char *queuespec_admitted_patch(struct planner *p, const struct queuespec *q, const struct workload *w);
 
-/* Whether p->queue.patch may be written; sets p->seen. The same one three times at once, then every 30 s: a webhook may change
+/* Whether p->queue.patch may be written; sets p->out->seen. The same one three times at once, then every 30 s: a webhook may change
  * what is written. */
 bool queuespec_may_edit(struct planner *p);
 
-/* Whether the job may delete this Workload in order to queue again; sets p->seen. Not twice within 30 s: something may
+/* Whether the job may delete this Workload in order to queue again; sets p->out->seen. Not twice within 30 s: something may
  * change every Workload of the job. */
 bool queuespec_may_queue_again(struct planner *p, const struct workload *w);
 

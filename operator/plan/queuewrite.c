@@ -28,32 +28,18 @@ static bool is_active_remotely(struct planner *p)
     bool shown = queue_shows_pods(&p->job->status);
 
     if (!shown || !p->queue.workload || !workload_is_evicted(p->queue.workload)) {
-        p->seen.evicted_ms = 0;
+        p->out->seen.evicted_ms = 0;
         return shown;
     }
-    if (!p->seen.evicted_ms)
-        p->seen.evicted_ms = p->now_ms;
-    int64_t due = p->seen.evicted_ms + longest_end_ms(p->spec);
-    if (due > p->now_ms)
-        planner_requeue(p, due);
-    return due > p->now_ms;
-}
-
-static struct action *act_on(struct planner *p, struct action_list *list, enum action_kind kind,
-                             const struct workload *w)
-{
-    struct action *act = planner_add(p, list, kind);
-
-    act->child = CHILD_WORKLOAD;
-    act->name = arena_strdup(p->a, w->name);
-    act->uid = arena_strdup(p->a, w->uid);
-    return act;
+    if (!p->out->seen.evicted_ms)
+        p->out->seen.evicted_ms = p->now_ms;
+    return !planner_is_due(p, p->out->seen.evicted_ms + longest_end_ms(p->spec));
 }
 
 static struct action *edit(struct planner *p, struct action_list *list, const struct workload *w,
                            enum action_edit what)
 {
-    struct action *act = act_on(p, list, ACTION_EDIT, w);
+    struct action *act = planner_on(p, list, ACTION_EDIT, CHILD_WORKLOAD, w->name, w->uid);
 
     act->edit = what;
     act->bytes = w->bytes;
@@ -70,7 +56,7 @@ static void apply(struct planner *p, struct action_list *list, enum workload_con
     const char *name = workload_condition_name(type);
     cleanup_json cJSON *text = cJSON_CreateString(message);
     char now[CLOCK_RFC3339_BYTES];
-    struct action *act = act_on(p, list, ACTION_APPLY, w);
+    struct action *act = planner_on(p, list, ACTION_APPLY, CHILD_WORKLOAD, w->name, w->uid);
 
     clock_rfc3339(p->now_ms, false, now);
     act->manager = arena_printf(p->a, "ptj-operator-%s", name);
@@ -79,14 +65,14 @@ static void apply(struct planner *p, struct action_list *list, enum workload_con
         "{\"apiVersion\":\"" WORKLOAD_API_VERSION "\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"%s\","
         "\"namespace\":\"%s\",\"uid\":\"%s\"},\"status\":{\"conditions\":[{\"type\":\"%s\",\"status\":\"%s\","
         "\"reason\":\"%s\",\"message\":%s,\"lastTransitionTime\":\"%s\"}]}}",
-        w->name, w->ns, w->uid, name, on ? "True" : "False", reason, planner_json(p, text), now);
+        w->name, w->ns, w->uid, name, on ? "True" : "False", reason, json_print(text, p->a), now);
 }
 
 /* Finalizers of others stay. */
 static void remove_finalizer(struct planner *p, const struct workload *w)
 {
     if (w->finalizer)
-        act_on(p, &p->workloads, ACTION_PATCH, w)->body =
+        planner_on(p, &p->workloads, ACTION_PATCH, CHILD_WORKLOAD, w->name, w->uid)->body =
             arena_printf(p->a, "{\"metadata\":{\"uid\":\"%s\",\"resourceVersion\":\"%s\",\"finalizers\":%s}}",
                          w->uid, w->version, w->other_finalizers);
 }
@@ -95,7 +81,7 @@ static void remove_finalizer(struct planner *p, const struct workload *w)
 static void remove_workload(struct planner *p, const struct workload *w)
 {
     if (!w->deleting)
-        (void)planner_delete(p, &p->workloads, CHILD_WORKLOAD, w->name, w->uid);
+        (void)planner_on(p, &p->workloads, ACTION_DELETE, CHILD_WORKLOAD, w->name, w->uid);
     else
         remove_finalizer(p, w);
 }
@@ -104,12 +90,9 @@ static void remove_workload(struct planner *p, const struct workload *w)
 static bool is_refused_for_now(struct planner *p)
 {
     const struct plan_problem *problem = &p->in->problem;
-    bool waits =
-        problem->kind != PROBLEM_NONE && problem->child == CHILD_WORKLOAD && problem->retry_ms > p->now_ms;
 
-    if (waits)
-        planner_requeue(p, problem->retry_ms);
-    return waits;
+    return problem->kind != PROBLEM_NONE && problem->child == CHILD_WORKLOAD &&
+           !planner_is_due(p, problem->retry_ms);
 }
 
 static void create(struct planner *p)
@@ -132,7 +115,7 @@ static void adopt(struct planner *p)
     act->name = queue_workload_name(p->a, p->job);
     act->edit = EDIT_ADOPT;
     act->bytes = ADOPTED_BYTES;
-    act->body = planner_json(p, meta);
+    act->body = json_print(meta, p->a);
 }
 
 /* The end of the job. Kueue frees the quota when the Workload is Finished. The finalizer is removed from the next
@@ -232,14 +215,14 @@ static void end_pods(struct planner *p)
     for (int i = 0; i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
         if (queue_is_active(pod) && !pod->deletion_ms)
-            (void)planner_delete(p, &p->workloads, CHILD_POD, pod->name, pod->uid);
+            (void)planner_on(p, &p->workloads, ACTION_DELETE, CHILD_POD, pod->name, pod->uid);
     }
 }
 
 /* A job that is being deleted may stay for long, by a finalizer of somebody else: others wait for its quota. */
 void plan_orphans(const struct plan_input *in, struct arena *a, struct plan *out)
 {
-    struct planner p = {.in = in, .a = a, .now_ms = in->now_ms};
+    struct planner p = {.in = in, .out = out, .a = a, .now_ms = in->now_ms};
     bool active = queue_has_active_pods(in);
 
     *out = (struct plan){0};

@@ -84,17 +84,12 @@ static int64_t later(int64_t a, int64_t b)
 static int64_t waiting_since(struct planner *p)
 {
     const struct jobstatus *st = &p->st;
-    int64_t created = 0;
+    int64_t created = planner_oldest_ms(p);
 
-    for (int i = 0; i < p->n_slots; i++) {
-        const struct pod *pod = p->slots[i].pod;
-        if (pod && (!created || pod->created_ms < created))
-            created = pod->created_ms > 0 ? pod->created_ms : 1;
-    }
-    if (!created)
+    if (created == INT64_MAX)
         return 0;
-    p->seen.waiting_ms = planner_first_seen(p, p->in->seen.waiting_ms, p->now_ms);
-    created = planner_first_seen(p, p->seen.waiting_ms, created);
+    p->out->seen.waiting_ms = planner_first_seen(p, p->in->seen.waiting_ms, p->now_ms);
+    created = planner_first_seen(p, p->out->seen.waiting_ms, created);
     /* Not before the end of the last attempt: creation times are of the API server's clock, which may be behind. */
     if (st->last_failure && st->last_failure->attempt == st->attempt - 1)
         created = later(created, later(st->last_failure->time_ms, restart_due_ms(st)));
@@ -171,11 +166,8 @@ static bool check_start(struct planner *p, struct judgement *ret)
     bool enough = p->spec->elastic.enabled && started >= p->spec->elastic.min;
     if (!missing || !since || enough)
         return false;
-    int64_t due = since + limit_ms;
-    if (due > p->now_ms) {
-        planner_requeue(p, due);
+    if (!planner_is_due(p, since + limit_ms))
         return false;
-    }
     ret->slot = missing;
     ret->v = (struct verdict){.class = own->set ? VERDICT_ADMISSION : VERDICT_UNCOUNTED,
                               .reason = LATE_START,
@@ -224,13 +216,9 @@ static void record_failure(struct planner *p, const struct judgement *j)
         .attempt = st->attempt,
         .time_ms = p->now_ms,
     };
-    struct failure *all = arena_array(p->a, JOBSTATUS_FAILURES_MAX, struct failure);
-    int drop = st->n_failures == JOBSTATUS_FAILURES_MAX ? 1 : 0;
-    for (int i = drop; i < st->n_failures; i++)
-        all[i - drop] = st->failures[i];
-    st->n_failures -= drop;
-    all[st->n_failures++] = *f;
-    st->failures = all;
+    if (st->n_failures == JOBSTATUS_FAILURES_MAX)
+        memmove(st->failures, st->failures + 1, (size_t)--st->n_failures * sizeof(*f));
+    st->failures[st->n_failures++] = *f;
     st->last_failure = f;
     st->last_exit = f->exit_code >= 0 ? arena_printf(p->a, "%d %s", f->exit_code, f->reason) : f->reason;
 }
@@ -239,8 +227,8 @@ static void record_failure(struct planner *p, const struct judgement *j)
 static const char *describe_end(struct planner *p, const struct verdict *v)
 {
     static const char *const SAY_NO_MORE[] = {"PermanentExitCode", "RetryableExitCode", "NoProgress",
-                                              "InitContainerFailed"};
-    const char *reason = v->reason;
+                                              "InitContainerFailed", NULL};
+    const char *reason = decode_index(SAY_NO_MORE, v->reason) < 0 ? v->reason : "";
     const char *line = rootcause_line(v->message, "", p->a);
     char code[64] = "";
 
@@ -248,9 +236,6 @@ static const char *describe_end(struct planner *p, const struct verdict *v)
         snprintf(code, sizeof(code), "exit code %d (signal %d)", v->exit_code, v->signal);
     else if (v->exit_code >= 0)
         snprintf(code, sizeof(code), "exit code %d", v->exit_code);
-    for (size_t i = 0; i < ARRAY_LEN(SAY_NO_MORE); i++)
-        if (strcmp(v->reason, SAY_NO_MORE[i]) == 0)
-            reason = "";
     return arena_printf(p->a, "%s%s%s%s%s", code, code[0] && reason[0] ? ": " : "", reason,
                         line[0] ? ": " : "", line);
 }

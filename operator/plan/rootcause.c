@@ -284,13 +284,6 @@ static cJSON *own_report(const char *message, struct rootcause *ret)
     return TAKE(o);
 }
 
-static bool parse_own(const char *message, struct rootcause *ret)
-{
-    cleanup_json cJSON *o = own_report(message, ret);
-
-    return o != NULL;
-}
-
 /* PyTorch's report. Only the last one counts: earlier ones are of restarts inside the pod, or of a torchrun
  * inside the program. */
 static bool parse_block(const char *message, struct rootcause *ret)
@@ -302,8 +295,9 @@ static bool parse_block(const char *message, struct rootcause *ret)
 
 bool rootcause_parse(const char *message, struct rootcause *ret)
 {
-    return parse_own(message, ret) || parse_block(message, ret) || parse_signal(message, ret) ||
-           parse_exception(message, ret);
+    cleanup_json cJSON *report = own_report(message, ret);
+
+    return report || parse_block(message, ret) || parse_signal(message, ret) || parse_exception(message, ret);
 }
 
 /* The message of the report. */

@@ -21,7 +21,7 @@ int64_t status_time(const struct planner *p, int64_t ms)
 
 static struct failure *mended_failures(struct planner *p, const struct failure *from, int n)
 {
-    struct failure *to = arena_array(p->a, (size_t)n, struct failure);
+    struct failure *to = arena_array(p->a, JOBSTATUS_FAILURES_MAX, struct failure);
 
     for (int i = 0; i < n; i++) {
         to[i] = from[i];
@@ -212,15 +212,12 @@ static bool same_pods(const struct jobstatus *old, const struct jobstatus *st)
  * write. The progress has its own rule. */
 static bool has_more_than_details(const struct planner *p, const cJSON *diff)
 {
-    static const char *const DETAILS[] = {"aggregate", "tasks", "ranAttempt", "progress"};
+    static const char *const DETAILS[] = {"aggregate", "tasks", "ranAttempt", "progress", NULL};
     const cJSON *member;
 
     cJSON_ArrayForEach(member, diff)
     {
-        bool found = false;
-        for (size_t i = 0; i < ARRAY_LEN(DETAILS); i++)
-            found |= strcmp(member->string, DETAILS[i]) == 0;
-        if (!found)
+        if (decode_index(DETAILS, member->string) < 0)
             return true;
     }
     return !jobstatus_finished(&p->st) && !same_pods(&p->job->status, &p->st);
@@ -265,7 +262,7 @@ struct action status_action(struct planner *p, const cJSON *diff)
                            .child = CHILD_JOB,
                            .name = arena_strdup(p->a, p->job->name),
                            .uid = arena_strdup(p->a, p->job->uid),
-                           .body = planner_json(p, doc)};
+                           .body = json_print(doc, p->a)};
 }
 
 /* A condition that changed and changed back within one plan did not change. */
@@ -307,8 +304,8 @@ bool status_patch(struct planner *p, struct action *out)
         planner_requeue(p, others ? p->now_ms + WRITE_SPACING_MS : due);
         return false;
     }
-    p->progressed = progressed;
-    p->progress_only = !more;
+    p->out->progressed = progressed;
+    p->out->progress_only = !more;
     *out = status_action(p, diff);
     return true;
 }

@@ -110,7 +110,7 @@ void progress_observe(struct planner *p)
         return;
     planner_event_in(p, &p->creates, true, "SlowRank", "rank %d takes %.2f times the median step time",
                      in->answer.slow_rank, in->answer.slow_ratio); /* independent of the status */
-    p->slow_rank = true;
+    p->out->slow_rank = true;
 }
 
 bool progress_is_due(struct planner *p)

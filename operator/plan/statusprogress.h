@@ -9,9 +9,8 @@
 struct planner;
 
 enum {
-    PROGRESS_SPACING_MS = 10000, /* between two writes of only the progress */
-    PROGRESS_REFRESH_MS =
-        60000, /* maximal age of the progress in the status while its summary is unchanged */
+    PROGRESS_SPACING_MS = 10000,  /* between two writes of only the progress */
+    PROGRESS_REFRESH_MS = 60000,  /* maximal age in the status while the summary is unchanged */
     PROGRESS_DROPPED_MS = 300000, /* before the next try after a write that the API server dropped */
     PROGRESS_SLOW_MS = 3600000,   /* between two events about a slow rank */
 };

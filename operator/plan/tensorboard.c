@@ -41,7 +41,6 @@ static void create(struct planner *p, enum child_kind child, cJSON *body)
 static void scale(struct planner *p, const struct child *d, int replicas)
 {
     cleanup_json cJSON *doc = cJSON_CreateObject();
-    struct action *act = planner_add(p, &p->tensorboard, ACTION_PATCH);
 
     cJSON_AddStringToObject(cJSON_AddObjectToObject(doc, "metadata"), "uid", d->uid);
     cJSON *spec = cJSON_AddObjectToObject(doc, "spec");
@@ -51,10 +50,8 @@ static void scale(struct planner *p, const struct child *d, int replicas)
         cJSON *pod = cJSON_AddObjectToObject(template, "spec");
         cJSON_AddItemToObject(pod, "affinity", desired_tensorboard_affinity(p));
     }
-    act->child = CHILD_DEPLOYMENT;
-    act->name = arena_strdup(p->a, d->name);
-    act->uid = arena_strdup(p->a, d->uid);
-    act->body = planner_json(p, doc);
+    planner_on(p, &p->tensorboard, ACTION_PATCH, CHILD_DEPLOYMENT, d->name, d->uid)->body =
+        json_print(doc, p->a);
 }
 
 static void remove_children(struct planner *p)
@@ -63,21 +60,16 @@ static void remove_children(struct planner *p)
     const struct child *s = p->in->tb_service;
 
     if (d && !d->deleting)
-        (void)planner_delete(p, &p->tensorboard, CHILD_DEPLOYMENT, d->name, d->uid);
+        (void)planner_on(p, &p->tensorboard, ACTION_DELETE, CHILD_DEPLOYMENT, d->name, d->uid);
     if (s && !s->deleting)
-        (void)planner_delete(p, &p->tensorboard, CHILD_SERVICE, s->name, s->uid);
+        (void)planner_on(p, &p->tensorboard, ACTION_DELETE, CHILD_SERVICE, s->name, s->uid);
 }
 
 static bool expired(struct planner *p)
 {
     const struct opt_i64 *ttl = &p->spec->tensorboard.ttl_after_finished_s;
 
-    if (!ttl->set || !jobstatus_finished(&p->st))
-        return false;
-    int64_t due = p->st.completion_ms + ttl->v * 1000;
-    if (due > p->now_ms)
-        planner_requeue(p, due);
-    return due <= p->now_ms;
+    return ttl->set && jobstatus_finished(&p->st) && planner_is_due(p, p->st.completion_ms + ttl->v * 1000);
 }
 
 /* If the spec differs, replace the Deployment: its strategy is Recreate anyway, and a merge patch would leave
@@ -93,7 +85,7 @@ static void keep_deployment(struct planner *p, int replicas)
     } else if (d->deleting) {
         return;
     } else if (strcmp(d->spec_hash, hash) != 0) {
-        (void)planner_delete(p, &p->tensorboard, CHILD_DEPLOYMENT, d->name, d->uid);
+        (void)planner_on(p, &p->tensorboard, ACTION_DELETE, CHILD_DEPLOYMENT, d->name, d->uid);
     } else if (d->replicas != replicas) {
         scale(p, d, replicas);
     }
@@ -113,10 +105,7 @@ static bool held(struct planner *p)
         p->st.tensorboard.reason = WORDS[problem->kind];
         p->st.tensorboard.note = problem->message;
     }
-    if (problem->retry_ms <= p->now_ms)
-        return false;
-    planner_requeue(p, problem->retry_ms);
-    return true;
+    return !planner_is_due(p, problem->retry_ms);
 }
 
 /* TensorBoard's pods are not watched, so report the Deployment's conditions. They do not distinguish an
@@ -128,11 +117,8 @@ static void report_unavailable(struct planner *p)
 
     if (!d || d->deleting || d->replicas == 0 || !(d->refused || d->unavailable_ms))
         return;
-    int64_t due = d->refused ? p->now_ms : d->unavailable_ms + UNAVAILABLE_MS;
-    if (due > p->now_ms) {
-        planner_requeue(p, due);
+    if (!d->refused && !planner_is_due(p, d->unavailable_ms + UNAVAILABLE_MS))
         return;
-    }
     tb->reason = "NotAvailable";
     tb->note = d->refused ? arena_strdup(p->a, d->trouble)
                           : arena_printf(p->a, "%s (see kubectl describe pods -l " LABEL_TENSORBOARD "=%s)",

@@ -16,11 +16,10 @@ struct rig {
     char body[PODGET_BYTES + 1];
 };
 
-static void on_done(void *ctx, struct podget *g, const struct sv *body)
+static void on_done(void *ctx, const struct sv *body)
 {
     struct rig *r = ctx;
 
-    (void)g;
     r->n_done++;
     r->answered = body != NULL;
     if (body)

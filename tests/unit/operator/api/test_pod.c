@@ -1,4 +1,5 @@
 /* test_pod.c - pods cut down to what plan reads. */
+#include "common/heapsize.h"
 #include "common/text.h"
 #include "jsontext.h"
 #include "operator/api/pod.h"
@@ -436,7 +437,7 @@ static void test_largest(void **state)
     assert_int_equal(strlen(p->unplaced_by), 253);
     assert_int_equal(strlen(p->init.message) + strlen(p->training.message), 4096);
     /* ns, name, uid, owner, type, hash are short here, the scheduler has no words and all was read: 63+253+64+64+63+63+259+240. */
-    assert_in_range(pod_bytes(p), 5000, 8192 - 1069);
+    assert_in_range(heapsize(p), 5000, 8192 - 1069);
     free(p);
 }
 
@@ -479,7 +480,7 @@ static void test_every_string_is_bounded(void **state)
         cleanup_free char *json = filled(POD, round ? text : "short");
         struct pod *p = decode(json, &err);
         assert_non_null(p);
-        assert_in_range(pod_bytes(p), 1, 8192);
+        assert_in_range(heapsize(p), 1, 8192);
         assert_int_equal(strlen(p->finalizer), round ? 128 : 5);
         assert_string_equal(p->node, round ? "" : "short");
         assert_string_equal(p->reason, round ? "" : "short");

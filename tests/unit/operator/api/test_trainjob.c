@@ -134,7 +134,7 @@ static const struct row REFUSED[] = {
      "spec.scheduler.t9kScheduler.priority: expected an integer 0..100, got 101"},
     {WITH("'scheduler':{'volcano':{}}"), "spec.scheduler.volcano: unknown field"},
     {RULES("{}"), "spec.runPolicy.podFailurePolicy.rules[0].action: expected a value, got nothing"},
-    {RULES("7"), "spec.runPolicy.podFailurePolicy.rules[0]: expected an object"},
+    {RULES("7"), "spec.runPolicy.podFailurePolicy.rules[0]: expected an object, got 7"},
     {RULES("{'action':'FailIndex'}"), "spec.runPolicy.podFailurePolicy.rules[0].action: expected one of "
                                       "FailJob, Ignore, Count, got \"FailIndex\""},
     {RULES("{'action':'Count'}"),
@@ -180,7 +180,7 @@ static const struct row REFUSED[] = {
     {JOB("{}"), "spec.replicaSpecs: expected 1..16 items, got none"},
     {JOB("[]"), "spec: expected an object, got a list"},
     {WITH("'x':1"), "spec.x: unknown field"},
-    {JOB("{'replicaSpecs':[7]}"), "spec.replicaSpecs[0]: expected an object"},
+    {JOB("{'replicaSpecs':[7]}"), "spec.replicaSpecs[0]: expected an object, got 7"},
     {JOB("{'replicaSpecs':[{" POD "}]}"),
      "spec.replicaSpecs[0].type: expected a DNS label (lower-case letters, digits, '-'), got nothing"},
     {JOB("{'replicaSpecs':[{'type':'A'," POD "}]}"),
@@ -234,7 +234,7 @@ static const struct row REFUSED[] = {
     {WITH("'runMode':{'pause':{'resumeSpecs':[{'type':'node'},{'type':'node'}]}}"),
      "spec.runMode.pause.resumeSpecs[1]: the type \"node\" is given twice"},
     {WITH("'runMode':{'pause':{'resumeSpecs':[7]}}"),
-     "spec.runMode.pause.resumeSpecs[0]: expected an object"},
+     "spec.runMode.pause.resumeSpecs[0]: expected an object, got 7"},
     {WITH("'elastic':{'enabled':true,'minReplicas':1,'maxReplicas':2}"),
      "spec.elastic: elastic jobs need torchrunConfig.enabled: true and torchrunConfig.maxRestarts of at "
      "least 1"},
@@ -301,21 +301,21 @@ static const struct row REFUSED[] = {
      "spec.replicaSpecs[0].template.spec.initContainers[1].name: torchkeeper-launcher is the operator's own "
      "with torchrunConfig.launcher: Torchkeeper: expected another name"},
     {LAUNCHED("{'initContainers':{'name':'mine'},'containers':[{'name':'c'}]}"),
-     "spec.replicaSpecs[0].template.spec.initContainers: expected a list"},
+     "spec.replicaSpecs[0].template.spec.initContainers: expected a list, got an object"},
     {LAUNCHED("{'containers':[{'name':'c'},{'name':'sidecar','volumeMounts':[{'name':'torchkeeper-launcher','"
               "mountPath':'/mine'}]}]}"),
      "spec.replicaSpecs[0].template.spec.containers[1].volumeMounts[0].name: torchkeeper-launcher is the "
      "operator's own with torchrunConfig.launcher: Torchkeeper: expected another name"},
     {LAUNCHED("{'containers':[{'name':'c','volumeMounts':{'name':'data','mountPath':'/"
               "data'}}],'volumes':[{'name':'data','emptyDir':{}}]}"),
-     "spec.replicaSpecs[0].template.spec.containers[0].volumeMounts: expected a list"},
+     "spec.replicaSpecs[0].template.spec.containers[0].volumeMounts: expected a list, got an object"},
     {WITH("'torchrunConfig':{'launcher':'Torchkeeper'}"),
      "spec.torchrunConfig.launcher: Torchkeeper needs torchrunConfig.enabled: true"},
     {LAUNCHED("{'volumes':[{'name':'torchkeeper-launcher','emptyDir':{}}],'containers':[{'name':'c'}]}"),
      "spec.replicaSpecs[0].template.spec.volumes[0].name: torchkeeper-launcher is the operator's own with "
      "torchrunConfig.launcher: Torchkeeper: expected another name"},
     {LAUNCHED("{'volumes':{'name':'data','emptyDir':{}},'containers':[{'name':'c'}]}"),
-     "spec.replicaSpecs[0].template.spec.volumes: expected a list"},
+     "spec.replicaSpecs[0].template.spec.volumes: expected a list, got an object"},
     {SPEC("{'containers':[]}"),
      "spec.replicaSpecs[0].template.spec.containers: expected at least one container"},
     {JOB("{'replicaSpecs':[{'type':'node','replicas':1000," POD "},{'type':'b','replicas':25," POD "}]}"),
