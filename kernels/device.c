@@ -6,11 +6,6 @@ bool device_is_host(const struct kctx *ctx)
     return ctx->ops->host;
 }
 
-bool device_has_graphs(const struct kctx *ctx)
-{
-    return ctx->ops->graph_begin;
-}
-
 enum element device_element(const struct kctx *ctx)
 {
     return ctx->element;
@@ -64,8 +59,6 @@ int device_sync(struct kctx *ctx, struct err *err)
 
 int device_graph_begin(struct kctx *ctx, struct err *err)
 {
-    if (!device_has_graphs(ctx))
-        return err_set(err, ERR_INVALID, "%s has no graphs", device_name(ctx));
     return ctx->ops->graph_begin(ctx, err);
 }
 

@@ -9,7 +9,8 @@
  *            the operation. Operations behind a failure do nothing that matters.
  * Graphs:    what is queued between device_graph_begin and device_graph_end is recorded, not done; device_graph_launch
  *            does it again and again, for less. Addresses and sizes are those of the recording. On the CPU there are no
- *            graphs: device_has_graphs says so. What stands behind that may be called only where there are.
+ *            graphs: device_graph_begin and what stands behind it may be called only where
+ *            device_is_host is false.
  */
 #ifndef TK_KERNELS_DEVICE_H
 #define TK_KERNELS_DEVICE_H

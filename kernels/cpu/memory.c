@@ -25,11 +25,6 @@ void cpu_release(struct kctx *ctx, void *p)
     free(p);
 }
 
-void cpu_put(struct kctx *ctx, void *to, const void *host, size_t bytes)
-{
-    cpu_copy(ctx, to, host, bytes);
-}
-
 int cpu_get(struct kctx *ctx, void *host, const void *from, size_t bytes, struct err *err)
 {
     (void)err;
