@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -138,13 +137,10 @@ static int grow(struct host *h, size_t n, size_t to, int64_t deadline_ms, struct
     int code = h->rank == 0 && ftruncate(h->segment, (off_t)to) < 0 ? errno : 0;
     if (host_phase(h, NULL, deadline_ms, err) < 0)
         return -1;
-    struct err why = {0};
-    int rc = code ? err_errno(&why, ERR_FATAL, code, "shared: cannot grow shared memory to %zu bytes", to)
-                  : check_file(h, to, &why);
-    if (rc == 0)
-        return 0;
-    *err = why;
-    return host_fail(h, &why); /* the others have failed too, or now have one piece more */
+    if (code ? err_errno(err, ERR_FATAL, code, "shared: cannot grow shared memory to %zu bytes", to)
+             : check_file(h, to, err))
+        return host_fail(h, err); /* the others have failed too, or now have one piece more */
+    return 0;
 }
 
 int host_segment_allows(const struct host *h, size_t n, struct err *err)
@@ -169,10 +165,8 @@ float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct 
                      ? map_own(bytes)
                      : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, h->segment, (off_t)at);
     if (piece.base == MAP_FAILED) {
-        struct err why = {0};
-        err_errno(&why, ERR_FATAL, errno, "shared: cannot map %zu bytes", bytes);
-        *err = why;
-        host_fail(h, &why); /* the others may have mapped it */
+        err_errno(err, ERR_FATAL, errno, "shared: cannot map %zu bytes", bytes);
+        host_fail(h, err); /* the others may have mapped it */
         return NULL;
     }
     h->end_bytes = at + bytes;

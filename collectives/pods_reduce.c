@@ -10,16 +10,11 @@
 static int reduce(struct pods *p, enum reduce_type type, const struct host_call *call, void *x, size_t n,
                   uint32_t *flags, int64_t deadline_ms, struct err *err)
 {
-    struct err why = {0};
-
     if (pods_is_one(p) && n * reduce_size(type) <= HOST_SMALL_BYTES)
         return host_reduce_small(p->host, type, call, x, n, flags, deadline_ms, err);
     if (!pods_direct_serves(p))
         return host_reduce(p->host, type, call, x, n, flags, deadline_ms, err);
-    if (pods_direct(p, type, call, x, n, flags, deadline_ms, &why) == 0)
-        return 0;
-    *err = why;
-    return host_fail(p->host, &why);
+    return pods_direct(p, type, call, x, n, flags, deadline_ms, err) < 0 ? host_fail(p->host, err) : 0;
 }
 
 int pods_agree(struct pods *p, const struct host_call *call, int64_t deadline_ms, struct err *err)

@@ -3,8 +3,6 @@
 #include "kernels/cpu/run.h"
 #include "kernels/gelu.h"
 #include "kernels/reduce.h"
-#include "kernels/relu.h"
-#include "kernels/update.h"
 
 enum { CHUNK = 4096 }; /* elements; a multiple of every vector's width */
 

@@ -9,7 +9,6 @@
 #include "trainer/run/threads.h"
 #include "trainer/state/save.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { EVALUATE_BATCH = 32 }; /* the least samples per chunk; a chunk that fits into the caches is fastest */
