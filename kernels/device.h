@@ -41,6 +41,9 @@ const char *device_name(const struct kctx *ctx);
 void *device_alloc(struct kctx *ctx, size_t bytes, struct err *err) MUST_CHECK;
 void device_free(struct kctx *ctx, void *p);
 
+/* The same in the process's memory, for free(). */
+void *host_zeroed(size_t bytes, struct err *err) MUST_CHECK;
+
 /* Bytes that device_alloc can still give, to all processes together. SIZE_MAX on the CPU. */
 size_t device_room(struct kctx *ctx);
 

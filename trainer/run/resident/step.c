@@ -40,9 +40,6 @@ int resident_order(struct resident *r, const struct sampler *s, const uint32_t *
     r->order_len = sampler_len(s);
     if (!mine)
         return err_memory(err, "no memory for the order of an epoch");
-    if (r->order_len > r->order_max)
-        return err_set(err, ERR_INVALID, "%lld places left of an epoch, expected at most %lld",
-                       (long long)r->order_len, (long long)r->order_max);
     for (int64_t i = 0; i < r->order_len; i++)
         mine[i] = sampler_at(s, order, i);
     if (resident_settle(r, err))
