@@ -143,22 +143,15 @@ static int grow(struct host *h, size_t n, size_t to, int64_t deadline_ms, struct
     return 0;
 }
 
-int host_segment_allows(const struct host *h, size_t n, struct err *err)
-{
-    const size_t most = (size_t)1 << 40;
-
-    if (h->n_pieces == COLLECTIVES_SHARED_MAX || n > most / sizeof(float) / (size_t)h->world)
-        return err_set(err, ERR_INVALID, "shared: more than %d pieces, or too large (%zu floats)",
-                       COLLECTIVES_SHARED_MAX, n);
-    return 0;
-}
-
 float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct err *err)
 {
-    if (host_segment_allows(h, n, err) < 0)
-        return NULL;
     struct host_piece piece = {.n = n, .stride = round_up(n ? n * sizeof(float) : 1, page_bytes())};
     const size_t bytes = piece.stride * (size_t)h->world, at = h->end_bytes;
+
+    if (h->n_pieces == COLLECTIVES_SHARED_MAX) {
+        err_set(err, ERR_INVALID, "shared: more than %d pieces", COLLECTIVES_SHARED_MAX);
+        return NULL;
+    }
     if (h->segment >= 0 && grow(h, n, at + bytes, deadline_ms, err) < 0)
         return NULL;
     piece.base = h->segment < 0

@@ -54,11 +54,8 @@ static int message(struct pods *p, struct flow *f, size_t len, int64_t timeout_m
     const char *what = f->out ? "send" : "recv";
     int64_t deadline_ms;
 
-    if (host_begin(p->host, what, timeout_ms, &deadline_ms, err) < 0)
+    if (host_begin(p->host, timeout_ms, &deadline_ms, err) < 0)
         return -1;
-    if (f->peer < 0 || f->peer >= p->world || f->peer == p->rank)
-        return err_set(err, ERR_INVALID, "%s: rank %d: expected another rank of 0..%d", what, f->peer,
-                       p->world - 1);
     watch_enter(&p->watch, true);
     if (find_link(p, f, deadline_ms, err) == 0 && transfer(p, f, len, deadline_ms, err) == 0)
         return 0;

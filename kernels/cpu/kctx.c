@@ -140,11 +140,7 @@ struct kctx *kctx_make(const struct kctx_options *options, struct err *err)
     enum kctx_isa isa;
     if (choose_isa(options->isa, &isa, err) < 0)
         return NULL;
-    int threads = options->threads == 0 ? 1 : options->threads;
-    if (threads < 1 || threads > KCTX_THREADS_MAX) {
-        err_set(err, ERR_INVALID, "threads is %d, expected 1..%d", threads, KCTX_THREADS_MAX);
-        return NULL;
-    }
+    const int threads = options->threads == 0 ? 1 : options->threads;
     struct cpu *c = calloc(1, sizeof *c);
     if (!c) {
         err_memory(err, "out of memory");
