@@ -65,11 +65,8 @@ struct host_slot {
     _Atomic uint32_t phase;                 /* the number of phases that this rank has arrived in */
 };
 
-/* The start of the segment; slots and staging halves follow. */
+/* The start of the segment; slots and staging halves follow. Its layout has a version: HELLO_VERSION in host_meet.c. */
 struct host_head {
-    uint64_t magic;
-    uint32_t world;
-    uint32_t half_bytes;
     _Alignas(128) _Atomic uint32_t arrived; /* ranks in the current barrier */
     /* HOST_BARRIER_STEP for every completed barrier, and HOST_LOST; waiting ranks sleep on it (futex). */
     _Alignas(128) _Atomic uint32_t generation;

@@ -3,12 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const uint64_t MAGIC = 0x3167657352434b54; /* "TKCRseg1" */
 
 enum { STAGING_ALIGN = 4096 };
 
@@ -39,15 +36,6 @@ static void *map_own(size_t bytes)
     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-static void fill_head(struct host *h)
-{
-    struct host_head *head = host_head(h);
-
-    head->world = (uint32_t)h->world;
-    head->half_bytes = HOST_HALF_BYTES;
-    head->magic = MAGIC;
-}
-
 int host_segment_alone(struct host *h, struct err *err)
 {
     const size_t bytes = segment_bytes(1);
@@ -57,7 +45,6 @@ int host_segment_alone(struct host *h, struct err *err)
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot map %zu bytes", bytes);
     h->map = p;
     h->map_bytes = bytes;
-    fill_head(h);
     return 0;
 }
 
@@ -71,10 +58,7 @@ int host_segment_create(struct host *h, struct err *err)
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot create shared memory");
     if (ftruncate(h->segment, (off_t)bytes) < 0 || fcntl(h->segment, F_ADD_SEALS, F_SEAL_SHRINK) < 0)
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot size shared memory to %zu bytes", bytes);
-    if (host_segment_map(h, err) < 0)
-        return -1;
-    fill_head(h);
-    return 0;
+    return host_segment_map(h, err);
 }
 
 static int check_file(const struct host *h, size_t need, struct err *err)
@@ -101,10 +85,6 @@ int host_segment_map(struct host *h, struct err *err)
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot map %zu bytes of shared memory", bytes);
     h->map = p;
     h->map_bytes = h->end_bytes = bytes;
-    const struct host_head *head = host_head(h);
-    if (h->rank != 0 &&
-        (head->magic != MAGIC || head->world != (uint32_t)h->world || head->half_bytes != HOST_HALF_BYTES))
-        return err_set(err, ERR_CONFLICT, "collectives: rank 0 runs another version of this program");
     return 0;
 }
 
