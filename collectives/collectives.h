@@ -7,20 +7,18 @@
  * Ownership: the caller owns every buffer and may reuse it as soon as a call returns. collectives_open creates a
  *            table, collectives_close frees it. Memory from `shared` is valid until the table is closed.
  * Threads:   one thread uses a table at a time.
- * Units:     timeout_ms bounds one call. A negative value is refused; with 0 a call succeeds only if it need not
- *            wait.
+ * Units:     timeout_ms, at least 0, bounds one call; with 0 a call succeeds only if it need not wait.
  * Errors:    with the process's exit status as collectives_exit_code gives it:
  *            ERR_PEER (140):    a peer process went away;
  *            ERR_TIMEOUT (138): the deadline passed; the message names the ranks that were missing;
- *            ERR_INVALID (1):   bad arguments, or ranks that disagree;
+ *            ERR_INVALID (1):   ranks that disagree, or that are configured wrongly;
  *            ERR_CONFLICT (138): while ranks connect: a process of another round or version, or a port that
  *            is taken; ERR_FATAL (1): a system call failed (138 when memory, processes or descriptors ran
- *            out). If a rank refuses its own argument (a root or peer out of range, a negative timeout, too
- *            many shared pieces), the table is as if the call had not been made. After any other failure the
- *            contents of data buffers are unspecified, and every later call on the table fails with the same
- *            error. A process that waits for a dead one of the same pod is woken at once, one in another pod
- *            within 1 s; a lost host is detected within 5 s. When rank 0 is stopped (SIGSTOP), ERR_TIMEOUT
- *            comes up to 5 s after the deadline.
+ *            out). One shared piece too many is refused; other arguments are not checked. After any other
+ *            failure the contents of data buffers are unspecified, and every later call on the table fails with
+ *            the same error. A process that waits for a dead one of the same pod is woken at once, one in
+ *            another pod within 1 s; a lost host is detected within 5 s. When rank 0 is stopped (SIGSTOP),
+ *            ERR_TIMEOUT comes up to 5 s after the deadline.
  * Numerics:  sums are taken element by element in rank order, 0 + 1 + 2 + ...: bit-identical on every rank, in
  *            every run and with every algorithm.
  */
@@ -48,6 +46,7 @@ enum collectives_flag {
     COLLECTIVES_SAVE = 1u << 3,      /* rank 0 wants a checkpoint of this step */
 };
 
+/* How gradients are summed (--backend). */
 enum collectives_backend {
     COLLECTIVES_GLOO, /* shared memory inside a pod, TCP between pods: the default */
     COLLECTIVES_NCCL,
@@ -110,7 +109,6 @@ enum { COLLECTIVES_SHARED_MAX = 16 };
 /* This process's rank and the shape of the run, as its launcher set them. Strings are borrowed until
  * collectives_open returns. */
 struct collectives_config {
-    enum collectives_backend backend;
     int rank, world;
     int local_rank, local_world;
     int group_rank;    /* index of this rank's pod (host) in the run */
@@ -133,14 +131,13 @@ struct collectives_config {
 /* Fill *cfg from the environment (`get` is getenv or a test's substitute): RANK, WORLD_SIZE, LOCAL_RANK,
  * LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT, and the launcher's run id and restart count. Without
  * RANK and WORLD_SIZE the run has one process. When the LOCAL_* variables are unset, a loopback or unset
- * MASTER_ADDR means one host, any other address one host per rank. Only `backend` is kept: set slot and awaiting
- * afterwards. key_file comes from CONTRACT_ENV_KEY_FILE; key stays empty. ERR_INVALID names the variable. */
+ * MASTER_ADDR means one host, any other address one host per rank. Set slot and awaiting afterwards.
+ * key_file comes from CONTRACT_ENV_KEY_FILE; key stays empty. ERR_INVALID names the variable. */
 int collectives_config_read(struct collectives_config *cfg, char *(*get)(const char *name),
                             struct err *err) MUST_CHECK;
 
 /* Connect to the other ranks and create a table. timeout_ms bounds the wait until all ranks have connected. NULL
- * on failure; ERR_INVALID when the configuration asks for a transport that this function does not open.
- * COLLECTIVES_NCCL is always refused here: device.h has the NCCL operations. */
+ * on failure. The table is for host memory: device.h has the NCCL operations. */
 struct collectives *collectives_open(const struct collectives_config *cfg, int64_t timeout_ms,
                                      struct err *err);
 

@@ -14,11 +14,10 @@
  *            captured.
  * Errors:    those of collectives.h, with its exit codes: ERR_PEER 140 (a rank died), ERR_TIMEOUT and
  *            ERR_TRANSIENT 138 (the deadline passed; NCCL or CUDA reported an error), ERR_INVALID, ERR_FATAL.
- *            If the table refuses an argument (a rank out of range, a negative timeout, too many buffers), it
- *            stays as it was. After any other failure the table is `lost`: all calls in flight are being
- *            aborted, and every later call on the table fails with the same error. Any other call on the
- *            device may fail too, or never return. So free nothing on the device, and end the process (_exit)
- *            within 2 seconds.
+ *            One buffer too many is refused; other arguments are not checked. After any other failure the
+ *            table is `lost`: all calls in flight are being aborted, and every later call on the table fails
+ *            with the same error. Any other call on the device may fail too, or never return. So free nothing
+ *            on the device, and end the process (_exit) within 2 seconds.
  * Numerics:  all ranks get the same bits. NCCL chooses the order of summation, which is the same in every run of
  *            the same ranks on the same machines with the same NCCL_* environment.
  */

@@ -8,11 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int host_begin(const struct host *h, const char *what, int64_t timeout_ms, int64_t *deadline_ms,
-               struct err *err)
+int host_begin(const struct host *h, int64_t timeout_ms, int64_t *deadline_ms, struct err *err)
 {
-    if (timeout_ms < 0)
-        return err_set(err, ERR_INVALID, "%s: negative timeout", what);
     if (h->failed.kind != ERR_NONE) {
         *err = h->failed;
         return -1;
@@ -57,18 +54,18 @@ int host_all_gather(struct host *h, const struct host_call *call, const void *mi
 
 struct host *host_new(int rank, int world, int base)
 {
-    struct host *h = calloc(1, sizeof(*h));
+    struct host *h = memory_must(malloc(sizeof(*h)));
     const size_t n = (size_t)world;
 
-    if (!h || !(h->links = calloc(n, sizeof(*h->links))) || !(h->src = calloc(n, sizeof(*h->src))) ||
-        !(h->dst = calloc(n, sizeof(*h->dst))))
-        memory_exhausted();
-    h->rank = rank;
-    h->world = world;
-    h->base = base;
-    h->segment = -1;
-    h->slice_ms = HOST_SLICE_MS;
-    h->spins = world <= cpus_usable() ? HOST_SPINS_MAX : 0;
+    *h = (struct host){.rank = rank,
+                       .world = world,
+                       .base = base,
+                       .segment = -1,
+                       .slice_ms = HOST_SLICE_MS,
+                       .spins = world <= cpus_usable() ? HOST_SPINS_MAX : 0,
+                       .links = memory_must(calloc(n, sizeof(*h->links))),
+                       .src = memory_must(calloc(n, sizeof(*h->src))),
+                       .dst = memory_must(calloc(n, sizeof(*h->dst)))};
     for (size_t r = 0; r < n; r++)
         h->links[r] = -1;
     return h;

@@ -65,11 +65,8 @@ struct host_slot {
     _Atomic uint32_t phase;                 /* the number of phases that this rank has arrived in */
 };
 
-/* The start of the segment; slots and staging halves follow. */
+/* The start of the segment; slots and staging halves follow. Its layout has a version: HELLO_VERSION in host_meet.c. */
 struct host_head {
-    uint64_t magic;
-    uint32_t world;
-    uint32_t half_bytes;
     _Alignas(128) _Atomic uint32_t arrived; /* ranks in the current barrier */
     /* HOST_BARRIER_STEP for every completed barrier, and HOST_LOST; waiting ranks sleep on it (futex). */
     _Alignas(128) _Atomic uint32_t generation;
@@ -169,8 +166,6 @@ int host_segment_map(struct host *h, struct err *err) MUST_CHECK;
 /* The same in private memory, for a rank that is alone in its pod. */
 int host_segment_alone(struct host *h, struct err *err) MUST_CHECK;
 void host_segment_close(struct host *h);
-/* Check that another piece of n floats is allowed: number and size of pieces are limited. */
-int host_segment_allows(const struct host *h, size_t n, struct err *err) MUST_CHECK;
 /* Append a piece of n floats per rank to the segment; returns this rank's vector. See `shared` in
  * collectives.h. */
 float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct err *err);
@@ -222,8 +217,7 @@ int host_meet(struct host *h, const struct collectives_config *cfg, int64_t dead
               struct err *err) MUST_CHECK;
 
 /* host.c: the first step of every call: fails when the table has failed, else sets *deadline_ms. */
-int host_begin(const struct host *h, const char *what, int64_t timeout_ms, int64_t *deadline_ms,
-               struct err *err) MUST_CHECK;
+int host_begin(const struct host *h, int64_t timeout_ms, int64_t *deadline_ms, struct err *err) MUST_CHECK;
 
 /* host.c: broadcast and all_gather; call->n is the number of bytes of each rank. */
 int host_broadcast(struct host *h, const struct host_call *call, void *bytes, int64_t deadline_ms,

@@ -16,7 +16,6 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -34,6 +33,8 @@ struct hello {
 
 static const uint32_t HELLO_MAGIC = 0x6c436b54; /* "TkCl" */
 
+enum { HELLO_VERSION = 3 }; /* of hello, and of the segment */
+
 /* Names must differ between runs, but need not be secret: access is checked by the peer's user id. */
 static void make_hello(const struct host *h, const struct collectives_config *cfg, struct hello *out)
 {
@@ -41,7 +42,7 @@ static void make_hello(const struct host *h, const struct collectives_config *cf
     const uint32_t rest[] = {(uint32_t)cfg->group_rank, (uint32_t)cfg->restart_count,
                              (uint32_t)cfg->master_port, (uint32_t)cfg->world, (uint32_t)geteuid()};
 
-    *out = (struct hello){.magic = HELLO_MAGIC, .version = 2, .rank = (uint32_t)h->rank};
+    *out = (struct hello){.magic = HELLO_MAGIC, .version = HELLO_VERSION, .rank = (uint32_t)h->rank};
     out->world = (uint32_t)h->world;
     for (uint64_t i = 0; i < 2; i++) {
         const uint64_t of_run = hash_fnv1a(HASH_FNV1A ^ i, run_id, strlen(run_id));

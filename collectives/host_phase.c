@@ -2,7 +2,6 @@
 #include "collectives/host.h"
 #include "common/clock.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>

@@ -44,7 +44,6 @@ static int sum_part(struct host *h, enum reduce_type type, const struct host_cal
                     uint32_t phase, int64_t deadline_ms, struct err *err)
 {
     const size_t size = reduce_size(type);
-    struct err why = {0};
     size_t begin, end;
 
     if (h->rank >= parts(h))
@@ -61,10 +60,8 @@ static int sum_part(struct host *h, enum reduce_type type, const struct host_cal
 
     if (!h->others.sum)
         reduce_vectors(type, h->dst, n_dst, h->src, h->world, end - begin);
-    else if (h->others.sum(h->others.arg, call, &v, &flags, deadline_ms, &why) < 0) {
-        *err = why;
-        return host_fail(h, &why);
-    }
+    else if (h->others.sum(h->others.arg, call, &v, &flags, deadline_ms, err) < 0)
+        return host_fail(h, err);
     if (h->rank == 0) /* the next phase repeats the call with these flags, and all ranks read them there */
         host_slot(h, 0)->call[phase % 2].flags = flags;
     return 0;

@@ -3,13 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const uint64_t MAGIC = 0x3167657352434b54; /* "TKCRseg1" */
 
 enum { STAGING_ALIGN = 4096 };
 
@@ -40,15 +36,6 @@ static void *map_own(size_t bytes)
     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-static void fill_head(struct host *h)
-{
-    struct host_head *head = host_head(h);
-
-    head->world = (uint32_t)h->world;
-    head->half_bytes = HOST_HALF_BYTES;
-    head->magic = MAGIC;
-}
-
 int host_segment_alone(struct host *h, struct err *err)
 {
     const size_t bytes = segment_bytes(1);
@@ -58,7 +45,6 @@ int host_segment_alone(struct host *h, struct err *err)
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot map %zu bytes", bytes);
     h->map = p;
     h->map_bytes = bytes;
-    fill_head(h);
     return 0;
 }
 
@@ -72,10 +58,7 @@ int host_segment_create(struct host *h, struct err *err)
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot create shared memory");
     if (ftruncate(h->segment, (off_t)bytes) < 0 || fcntl(h->segment, F_ADD_SEALS, F_SEAL_SHRINK) < 0)
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot size shared memory to %zu bytes", bytes);
-    if (host_segment_map(h, err) < 0)
-        return -1;
-    fill_head(h);
-    return 0;
+    return host_segment_map(h, err);
 }
 
 static int check_file(const struct host *h, size_t need, struct err *err)
@@ -102,10 +85,6 @@ int host_segment_map(struct host *h, struct err *err)
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot map %zu bytes of shared memory", bytes);
     h->map = p;
     h->map_bytes = h->end_bytes = bytes;
-    const struct host_head *head = host_head(h);
-    if (h->rank != 0 &&
-        (head->magic != MAGIC || head->world != (uint32_t)h->world || head->half_bytes != HOST_HALF_BYTES))
-        return err_set(err, ERR_CONFLICT, "collectives: rank 0 runs another version of this program");
     return 0;
 }
 
@@ -138,41 +117,29 @@ static int grow(struct host *h, size_t n, size_t to, int64_t deadline_ms, struct
     int code = h->rank == 0 && ftruncate(h->segment, (off_t)to) < 0 ? errno : 0;
     if (host_phase(h, NULL, deadline_ms, err) < 0)
         return -1;
-    struct err why = {0};
-    int rc = code ? err_errno(&why, ERR_FATAL, code, "shared: cannot grow shared memory to %zu bytes", to)
-                  : check_file(h, to, &why);
-    if (rc == 0)
-        return 0;
-    *err = why;
-    return host_fail(h, &why); /* the others have failed too, or now have one piece more */
-}
-
-int host_segment_allows(const struct host *h, size_t n, struct err *err)
-{
-    const size_t most = (size_t)1 << 40;
-
-    if (h->n_pieces == COLLECTIVES_SHARED_MAX || n > most / sizeof(float) / (size_t)h->world)
-        return err_set(err, ERR_INVALID, "shared: more than %d pieces, or too large (%zu floats)",
-                       COLLECTIVES_SHARED_MAX, n);
+    if (code ? err_errno(err, ERR_FATAL, code, "shared: cannot grow shared memory to %zu bytes", to)
+             : check_file(h, to, err))
+        return host_fail(h, err); /* the others have failed too, or now have one piece more */
     return 0;
 }
 
 float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct err *err)
 {
-    if (host_segment_allows(h, n, err) < 0)
-        return NULL;
     struct host_piece piece = {.n = n, .stride = round_up(n ? n * sizeof(float) : 1, page_bytes())};
     const size_t bytes = piece.stride * (size_t)h->world, at = h->end_bytes;
+
+    if (h->n_pieces == COLLECTIVES_SHARED_MAX) {
+        err_set(err, ERR_INVALID, "shared: more than %d pieces", COLLECTIVES_SHARED_MAX);
+        return NULL;
+    }
     if (h->segment >= 0 && grow(h, n, at + bytes, deadline_ms, err) < 0)
         return NULL;
     piece.base = h->segment < 0
                      ? map_own(bytes)
                      : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, h->segment, (off_t)at);
     if (piece.base == MAP_FAILED) {
-        struct err why = {0};
-        err_errno(&why, ERR_FATAL, errno, "shared: cannot map %zu bytes", bytes);
-        *err = why;
-        host_fail(h, &why); /* the others may have mapped it */
+        err_errno(err, ERR_FATAL, errno, "shared: cannot map %zu bytes", bytes);
+        host_fail(h, err); /* the others may have mapped it */
         return NULL;
     }
     h->end_bytes = at + bytes;

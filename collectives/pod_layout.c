@@ -50,10 +50,8 @@ static bool is_unshared(const struct rank_member *members, int first, int end)
 /* Replace each pod whose ranks cannot share memory by one pod per rank. */
 static void split(struct pod_layout *l, const struct rank_member *members, int world)
 {
-    int *first = calloc((size_t)world + 1, sizeof(*first)), n = 0;
+    int *first = memory_must(calloc((size_t)world + 1, sizeof(*first))), n = 0;
 
-    if (!first)
-        memory_exhausted();
     for (int pod = 0; pod < l->n_pods; pod++) {
         const int begin = l->first[pod], end = l->first[pod + 1];
         const bool unshared = end - begin > 1 && is_unshared(members, begin, end);
@@ -69,10 +67,10 @@ static void split(struct pod_layout *l, const struct rank_member *members, int w
 
 int pod_layout_make(struct pod_layout *l, const struct rank_member *members, int world, struct err *err)
 {
-    *l = (struct pod_layout){.first = calloc((size_t)world + 1, sizeof(*l->first)), .lanes = POD_LANES_MAX};
-    if (!l->first)
-        memory_exhausted();
     int rc = 0;
+
+    *l = (struct pod_layout){.first = memory_must(calloc((size_t)world + 1, sizeof(*l->first))),
+                             .lanes = POD_LANES_MAX};
     for (int r = 0, first = 0; r < world && rc == 0; r++) {
         if (r == first) {
             l->first[l->n_pods++] = r;

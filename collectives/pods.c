@@ -12,7 +12,7 @@ static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *e
     const struct host_call call = {.op = HOST_BARRIER};
     int64_t deadline_ms;
 
-    if (host_begin(p->host, "barrier", timeout_ms, &deadline_ms, err) < 0)
+    if (host_begin(p->host, timeout_ms, &deadline_ms, err) < 0)
         return -1;
     watch_enter(&p->watch, false);
     return pods_agree(p, &call, deadline_ms, err);
@@ -25,8 +25,7 @@ static float *pods_shared(struct collectives *c, size_t n, int64_t timeout_ms, s
     const struct host_call call = {.op = HOST_SHARED, .n = n};
     int64_t deadline_ms;
 
-    if (host_begin(p->host, "shared", timeout_ms, &deadline_ms, err) < 0 ||
-        host_segment_allows(p->host, n, err) < 0)
+    if (host_begin(p->host, timeout_ms, &deadline_ms, err) < 0)
         return NULL;
     watch_enter(&p->watch, false);
     if (pods_agree(p, &call, deadline_ms, err) < 0)
@@ -67,17 +66,17 @@ static void pods_close(struct collectives *c)
 
 static struct pods *pods_new(const struct collectives_config *cfg)
 {
-    struct pods *p = calloc(1, sizeof(*p));
+    struct pods *p = memory_must(malloc(sizeof(*p)));
     const size_t world = (size_t)cfg->world;
 
-    if (!p || !(p->area = malloc(PODS_AREA_BYTES)) || !(p->src = calloc(world + 1, sizeof(*p->src))) ||
-        !(p->links = calloc(3 * world, sizeof(*p->links))))
-        memory_exhausted();
-    p->rank = cfg->rank;
-    p->world = cfg->world;
-    p->pass = pass_of(cfg);
-    p->door.listener = p->door.stop = -1;
-    p->watch = (struct watch){.fd = -1, .left_after = UINT64_MAX};
+    *p = (struct pods){.rank = cfg->rank,
+                       .world = cfg->world,
+                       .pass = pass_of(cfg),
+                       .door = {.listener = -1, .stop = -1},
+                       .watch = {.fd = -1, .left_after = UINT64_MAX},
+                       .area = memory_must(malloc(PODS_AREA_BYTES)),
+                       .src = memory_must(calloc(world + 1, sizeof(*p->src))),
+                       .links = memory_must(calloc(3 * world, sizeof(*p->links)))};
     for (size_t i = 0; i < 3 * world; i++)
         p->links[i] = -1;
     p->from = p->links + world;

@@ -2,7 +2,6 @@
  * deadline. */
 #include "collectives/pods.h"
 #include "common/clock.h"
-#include "rendezvous/net.h"
 
 #include <errno.h>
 #include <poll.h>

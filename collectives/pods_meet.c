@@ -82,8 +82,6 @@ static int connect_ranks(struct pods *p, const struct collectives_config *cfg, i
 int pods_meet(struct pods *p, const struct collectives_config *cfg, bool several, int64_t deadline_ms,
               struct err *err)
 {
-    struct err why = {0};
-
     if (several && meet_pods(p, cfg, deadline_ms, err) < 0)
         return -1;
     if (!several)
@@ -95,8 +93,5 @@ int pods_meet(struct pods *p, const struct collectives_config *cfg, bool several
     if (several)
         p->host->others = (struct host_others){
             .watch = &p->watch, .look = look, .sum = pods_chain, .arg = p, .parts = p->layout.lanes};
-    if (connect_ranks(p, cfg, deadline_ms, &why) == 0)
-        return 0;
-    *err = why;
-    return host_fail(p->host, &why);
+    return connect_ranks(p, cfg, deadline_ms, err) < 0 ? host_fail(p->host, err) : 0;
 }

@@ -10,16 +10,11 @@
 static int reduce(struct pods *p, enum reduce_type type, const struct host_call *call, void *x, size_t n,
                   uint32_t *flags, int64_t deadline_ms, struct err *err)
 {
-    struct err why = {0};
-
     if (pods_is_one(p) && n * reduce_size(type) <= HOST_SMALL_BYTES)
         return host_reduce_small(p->host, type, call, x, n, flags, deadline_ms, err);
     if (!pods_direct_serves(p))
         return host_reduce(p->host, type, call, x, n, flags, deadline_ms, err);
-    if (pods_direct(p, type, call, x, n, flags, deadline_ms, &why) == 0)
-        return 0;
-    *err = why;
-    return host_fail(p->host, &why);
+    return pods_direct(p, type, call, x, n, flags, deadline_ms, err) < 0 ? host_fail(p->host, err) : 0;
 }
 
 int pods_agree(struct pods *p, const struct host_call *call, int64_t deadline_ms, struct err *err)
@@ -39,7 +34,7 @@ int pods_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, 
     uint32_t all = 0;
     int64_t deadline_ms;
 
-    if (host_begin(p->host, "all_reduce", timeout_ms, &deadline_ms, err) < 0)
+    if (host_begin(p->host, timeout_ms, &deadline_ms, err) < 0)
         return -1;
     if (p->world == 1)
         return 0;
@@ -62,7 +57,7 @@ int pods_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t time
     int64_t deadline_ms;
     uint32_t none;
 
-    if (host_begin(p->host, "all_reduce_f64", timeout_ms, &deadline_ms, err) < 0)
+    if (host_begin(p->host, timeout_ms, &deadline_ms, err) < 0)
         return -1;
     if (p->world == 1)
         return 0;
@@ -78,10 +73,8 @@ int pods_broadcast(struct collectives *c, void *bytes, size_t len, int root, int
     int64_t deadline_ms;
     uint32_t none;
 
-    if (host_begin(p->host, "broadcast", timeout_ms, &deadline_ms, err) < 0)
+    if (host_begin(p->host, timeout_ms, &deadline_ms, err) < 0)
         return -1;
-    if (root < 0 || root >= p->world)
-        return err_set(err, ERR_INVALID, "broadcast: root %d: expected 0..%d", root, p->world - 1);
     if (p->world == 1)
         return 0;
     watch_enter(&p->watch, false);
@@ -101,7 +94,7 @@ int pods_all_gather(struct collectives *c, const void *mine, size_t len, void *a
     int64_t deadline_ms;
     uint32_t none;
 
-    if (host_begin(p->host, "all_gather", timeout_ms, &deadline_ms, err) < 0)
+    if (host_begin(p->host, timeout_ms, &deadline_ms, err) < 0)
         return -1;
     watch_enter(&p->watch, false);
     if (pods_is_one(p))

@@ -330,10 +330,8 @@ static int enter(struct watch *w, struct resolver *at, enum watch_type type, int
     if (pass->key.has)
         random_fill(r->nonce, sizeof(r->nonce));
     w->in = (struct buf)BUF_INIT(go_bytes(w) + 2 * WATCH_SAID_BYTES + READ_BYTES);
-    w->members = calloc((size_t)world + 1, sizeof(*w->members));
-    w->left = calloc((size_t)world + 1, sizeof(*w->left));
-    if (!w->members || !w->left)
-        memory_exhausted();
+    w->members = memory_must(calloc((size_t)world + 1, sizeof(*w->members)));
+    w->left = memory_must(calloc((size_t)world + 1, sizeof(*w->left)));
     w->fd = resolver_dial(at, deadline_ms);
     if (w->fd < 0) {
         bool unresolved;

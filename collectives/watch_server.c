@@ -141,24 +141,21 @@ static void release(struct watch_server *s)
     free(s);
 }
 
-/* Allocate the lists. With a world of 0 ranks, on which only waiting ranks connect, they have one unused
- * entry. */
-static void make_room(struct watch_table *r, const struct pass *pass, int restart_count, int world,
-                      int awaiting)
+/* With a world of 0 ranks, on which only waiting ranks connect, the lists have one unused entry. */
+static struct watch_table make_table(const struct pass *pass, int restart_count, int world, int awaiting)
 {
-    const size_t n = world ? (size_t)world : 1;
+    const size_t n = world ? (size_t)world : 1, slots = (size_t)(world + awaiting + UNKNOWN_MAX);
+    struct watch_table t = {.world = world,
+                            .n_awaiting = awaiting,
+                            .restart_count = restart_count,
+                            .pass = *pass,
+                            .max_slots = (int)slots};
 
-    r->world = world;
-    r->n_awaiting = awaiting;
-    r->restart_count = restart_count;
-    r->max_slots = world + awaiting + UNKNOWN_MAX;
-    r->go = calloc(1, sizeof(*r->go) + n * sizeof(*r->go->members));
-    r->by_rank = calloc(n, sizeof(struct watch_slot *));
-    r->reported = calloc(n, sizeof(*r->reported));
-    r->slots = calloc((size_t)r->max_slots, sizeof(struct watch_slot *));
-    if (!r->go || !r->by_rank || !r->reported || !r->slots)
-        memory_exhausted();
-    r->pass = *pass;
+    t.go = memory_must(calloc(1, sizeof(*t.go) + n * sizeof(*t.go->members)));
+    t.by_rank = memory_must(calloc(n, sizeof(*t.by_rank)));
+    t.reported = memory_must(calloc(n, sizeof(*t.reported)));
+    t.slots = memory_must(calloc(slots, sizeof(*t.slots)));
+    return t;
 }
 
 struct watch_server *watch_server_start(int port, const struct pass *pass, int restart_count, int world,
@@ -167,7 +164,7 @@ struct watch_server *watch_server_start(int port, const struct pass *pass, int r
     struct watch_server *s = memory_must(calloc(1, sizeof(*s)));
     int rc = service_open(&s->service, port, err);
 
-    make_room(&s->table, pass, restart_count, world, awaiting);
+    s->table = make_table(pass, restart_count, world, awaiting);
     s->pfds = memory_must(calloc((size_t)s->table.max_slots + 2, sizeof(*s->pfds)));
     random_fill(s->table.go->token, WATCH_TOKEN_BYTES);
     if (rc == 0 && service_start(&s->service, serve, s, err) == 0)

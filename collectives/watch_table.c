@@ -5,7 +5,6 @@
 #include "common/contract.h"
 #include "common/random.h"
 #include "common/secret.h"
-#include "rendezvous/net.h"
 
 #include <stdio.h>
 #include <string.h>

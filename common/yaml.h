@@ -90,9 +90,13 @@ int yaml_get_str(const struct yaml_at *at, const char *key, size_t max_len, cons
 /* true or false. */
 int yaml_get_bool(const struct yaml_at *at, const char *key, bool *ret, struct err *err) MUST_CHECK;
 
-/* An item that is an integer. */
+/* The same for an item, which is not absent: null is an error. */
 int yaml_item_i64(const struct yaml_at *item, int64_t min, int64_t max, int64_t *ret,
                   struct err *err) MUST_CHECK;
+int yaml_item_f64(const struct yaml_at *item, double min, double max, double *ret,
+                  struct err *err) MUST_CHECK;
+int yaml_item_choice(const struct yaml_at *item, const char *const *names, int *ret,
+                     struct err *err) MUST_CHECK;
 
 /* One of `names` (NULL ends the list); *ret is its index in the list. */
 int yaml_get_choice(const struct yaml_at *at, const char *key, const char *const *names, int *ret,

@@ -171,20 +171,25 @@ int yaml_get_bool(const struct yaml_at *at, const char *key, bool *ret, struct e
     return 0;
 }
 
+int yaml_item_f64(const struct yaml_at *item, double min, double max, double *ret, struct err *err)
+{
+    char got[64];
+    double v;
+
+    if (item->node->kind != YAML_TREE_SCALAR || item->node->quoted ||
+        !sv_f64(sv_from(item->node->text), &v) || !(v >= min && v <= max))
+        return yaml_err(item, err, "expected a number %g..%g, got %s", min, max,
+                        shown(item, got, sizeof(got)));
+    *ret = v;
+    return 0;
+}
+
 int yaml_get_f64(const struct yaml_at *at, const char *key, double min, double max, double *ret,
                  struct err *err)
 {
     struct yaml_at m = yaml_member(at, key);
-    char got[64];
-    double v;
 
-    if (!m.node)
-        return 0;
-    if (m.node->kind != YAML_TREE_SCALAR || m.node->quoted || !sv_f64(sv_from(m.node->text), &v) ||
-        !(v >= min && v <= max))
-        return yaml_err(&m, err, "expected a number %g..%g, got %s", min, max, shown(&m, got, sizeof(got)));
-    *ret = v;
-    return 0;
+    return m.node ? yaml_item_f64(&m, min, max, ret, err) : 0;
 }
 
 int yaml_get_str(const struct yaml_at *at, const char *key, size_t max_len, const char **ret, struct err *err)
@@ -203,22 +208,18 @@ int yaml_get_str(const struct yaml_at *at, const char *key, size_t max_len, cons
     return 0;
 }
 
-int yaml_get_choice(const struct yaml_at *at, const char *key, const char *const *names, int *ret,
-                    struct err *err)
+int yaml_item_choice(const struct yaml_at *item, const char *const *names, int *ret, struct err *err)
 {
-    struct yaml_at m = yaml_member(at, key);
     char got[64];
     char all[160] = "";
     char hint[NEAREST_HINT_BYTES];
     struct nearest near = {0};
     size_t len = 0;
 
-    if (!m.node)
-        return 0;
-    if (m.node->kind == YAML_TREE_SCALAR)
-        near = nearest_to(sv_from(m.node->text));
+    if (item->node->kind == YAML_TREE_SCALAR)
+        near = nearest_to(sv_from(item->node->text));
     for (int i = 0; names[i]; i++) {
-        if (m.node->kind == YAML_TREE_SCALAR && strcmp(m.node->text, names[i]) == 0) {
+        if (item->node->kind == YAML_TREE_SCALAR && strcmp(item->node->text, names[i]) == 0) {
             *ret = i;
             return 0;
         }
@@ -226,8 +227,16 @@ int yaml_get_choice(const struct yaml_at *at, const char *key, const char *const
         len = len + (size_t)n < sizeof(all) ? len + (size_t)n : sizeof(all) - 1;
     }
     nearest_offer_all(&near, names);
-    return yaml_err(&m, err, "expected one of: %s; got %s%s", all, shown(&m, got, sizeof(got)),
+    return yaml_err(item, err, "expected one of: %s; got %s%s", all, shown(item, got, sizeof(got)),
                     nearest_hint(&near, "", hint));
+}
+
+int yaml_get_choice(const struct yaml_at *at, const char *key, const char *const *names, int *ret,
+                    struct err *err)
+{
+    struct yaml_at m = yaml_member(at, key);
+
+    return m.node ? yaml_item_choice(&m, names, ret, err) : 0;
 }
 
 int yaml_require(const struct yaml_at *at, const char *key, struct err *err)

@@ -1,14 +1,9 @@
-/* device.c - pass calls about memory, queued work and the context to the context's device. */
+/* device.c - pass calls about memory and the context to the context's device. */
 #include "kernels/ops.h"
 
 bool device_is_host(const struct kctx *ctx)
 {
     return ctx->ops->host;
-}
-
-bool device_has_graphs(const struct kctx *ctx)
-{
-    return ctx->ops->graph_begin;
 }
 
 enum element device_element(const struct kctx *ctx)
@@ -30,11 +25,6 @@ void device_free(struct kctx *ctx, void *p)
 {
     if (p)
         ctx->ops->release(ctx, p);
-}
-
-size_t device_room(struct kctx *ctx)
-{
-    return ctx->ops->room ? ctx->ops->room(ctx) : SIZE_MAX;
 }
 
 void device_put(struct kctx *ctx, void *to, const void *host, size_t bytes)
@@ -62,29 +52,6 @@ int device_sync(struct kctx *ctx, struct err *err)
     return ctx->ops->sync(ctx, err);
 }
 
-int device_graph_begin(struct kctx *ctx, struct err *err)
-{
-    if (!device_has_graphs(ctx))
-        return err_set(err, ERR_INVALID, "%s has no graphs", device_name(ctx));
-    return ctx->ops->graph_begin(ctx, err);
-}
-
-struct device_graph *device_graph_end(struct kctx *ctx, struct err *err)
-{
-    return ctx->ops->graph_end(ctx, err);
-}
-
-int device_graph_launch(struct kctx *ctx, struct device_graph *graph, struct err *err)
-{
-    return ctx->ops->graph_launch(ctx, graph, err);
-}
-
-void device_graph_free(struct kctx *ctx, struct device_graph *graph)
-{
-    if (graph)
-        ctx->ops->graph_free(ctx, graph);
-}
-
 void *device_shared(struct kctx *ctx, size_t bytes, struct err *err)
 {
     return ctx->ops->shared(ctx, bytes, err);
@@ -94,41 +61,6 @@ void device_shared_free(struct kctx *ctx, void *p)
 {
     if (p)
         ctx->ops->shared_free(ctx, p);
-}
-
-void device_mark(struct kctx *ctx, int i)
-{
-    ctx->ops->mark(ctx, i);
-}
-
-void *device_mark_event(struct kctx *ctx, int i)
-{
-    return ctx->ops->event(ctx, i);
-}
-
-void *device_stream(struct kctx *ctx)
-{
-    return ctx->ops->stream(ctx);
-}
-
-void device_fork(struct kctx *ctx)
-{
-    ctx->ops->fork(ctx);
-}
-
-void device_join(struct kctx *ctx)
-{
-    ctx->ops->join(ctx);
-}
-
-void *device_side_stream(struct kctx *ctx)
-{
-    return ctx->ops->side(ctx);
-}
-
-int device_wait(struct kctx *ctx, int i, struct err *err)
-{
-    return ctx->ops->wait(ctx, i, err);
 }
 
 void kctx_free(struct kctx *ctx)

@@ -47,8 +47,7 @@ struct kctx_options {
     size_t workspace_bytes;
 };
 
-/* Errors: ERR_INVALID (a set this machine lacks, threads out of range, TK_ISA unknown), ERR_FATAL (no memory
- * or no thread). */
+/* Errors: ERR_INVALID (a set this machine lacks, TK_ISA unknown), ERR_FATAL (no memory or no thread). */
 struct kctx *kctx_make(const struct kctx_options *options, struct err *err) MUST_CHECK;
 void kctx_free(struct kctx *ctx);
 

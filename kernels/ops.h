@@ -94,14 +94,21 @@ struct kernel_ops {
     /* device.h */
     void *(*alloc)(struct kctx *ctx, size_t bytes, struct err *err);
     void (*release)(struct kctx *ctx, void *p);
-    size_t (*room)(struct kctx *ctx); /* NULL: not known */
+    size_t (*room)(struct kctx *ctx); /* bytes that alloc can still give, to all processes together */
     void (*put)(struct kctx *ctx, void *to, const void *host, size_t bytes);
     int (*get)(struct kctx *ctx, void *host, const void *from, size_t bytes, struct err *err);
     void (*copy)(struct kctx *ctx, void *to, const void *from, size_t bytes);
     void (*zero)(struct kctx *ctx, void *p, size_t bytes);
     int (*sync)(struct kctx *ctx, struct err *err);
 
-    /* Graphs, marks, shared memory; NULL where there are none. */
+    /* Graphs, marks, shared memory: only where `host` is false. What is queued between graph_begin and graph_end is
+     * recorded, not done; graph_launch does it again and again, for less. Addresses and sizes are those of the
+     * recording, and graph_free comes before what was recorded goes away. Mark i (0..DEVICE_MARKS-1) stands behind all
+     * that is queued when it is made; `wait` returns when that is done. event and stream are CUDA's own names of mark
+     * i and of the queue. `side` is a second queue, for what may go on beside the first: a stream of a higher
+     * priority. fork: what is queued there from now on runs behind all that the first holds now; join: the first goes
+     * on when the second is done. Where one is recorded the other is, too, between a fork and the join behind it,
+     * without which the recording fails. */
     void *(*shared)(struct kctx *ctx, size_t bytes, struct err *err);
     void (*shared_free)(struct kctx *ctx, void *p);
     void (*mark)(struct kctx *ctx, int i);

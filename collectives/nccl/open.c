@@ -123,8 +123,7 @@ struct device_comm *nccl_open(struct collectives *host, const char *library, int
 {
     struct nccl *n = make(host, timeout_ms);
 
-    if (timeout_ms < 0 ? err_set(err, ERR_INVALID, "--timeout: expected a time that is not negative")
-                       : nccl_api_load(&n->api, library, err)) {
+    if (nccl_api_load(&n->api, library, err)) {
         free(n);
         return NULL;
     }

@@ -140,73 +140,60 @@ static int bad_news(struct nccl *n, const char *what, int64_t now_ms, int64_t *g
     return -1;
 }
 
-int nccl_settle(struct nccl *n, ncclResult_t r, const char *what, int64_t deadline_ms, struct err *err)
+/* Whether the event's work, or without an event NCCL's last call, is done. -1: it failed. */
+static int is_done(struct nccl *n, void *event, const char *what, struct err *err)
 {
-    int64_t looked_ms = clock_mono_ms(), gone_ms = 0;
-    struct err why = {0};
+    const cudaError_t e = event ? cudaEventQuery(event) : cudaSuccess;
+    ncclResult_t state = ncclSuccess;
 
-    if (r != ncclInProgress && r != ncclSuccess) {
-        nccl_check(n, r, what, &why); /* every kind of error stays the communicator's state */
-        *err = why;
-        return nccl_fail(n, &why);
-    }
-    for (int turn = 0; r == ncclInProgress && !why.kind; turn++) {
-        if (look_at_nccl(n, what, &r, &why) || r != ncclInProgress)
-            break;
-        pause_for(turn < 1000000 ? turn : 1000000);
-        int64_t now_ms = clock_mono_ms();
+    if (e && e != cudaErrorNotReady)
+        return err_set(err, ERR_TRANSIENT, "%s: the GPU: %s", what, cudaGetErrorString(e));
+    if (!event && look_at_nccl(n, what, &state, err))
+        return -1;
+    return e == cudaSuccess && state != ncclInProgress;
+}
+
+static int wait_for(struct nccl *n, void *event, const char *what, int64_t timeout_ms, struct err *err)
+{
+    const int64_t began_ms = clock_mono_ms();
+    int64_t looked_ms = began_ms, gone_ms = 0;
+    struct err why = {0};
+    int done;
+
+    for (int turn = 0; !(done = is_done(n, event, what, &why)) && !why.kind; turn += turn < 1000000) {
+        pause_for(turn);
+        const int64_t now_ms = clock_mono_ms();
         if (now_ms - looked_ms >= NCCL_LOOK_MS) {
             looked_ms = now_ms;
             if (bad_news(n, what, now_ms, &gone_ms, &why))
-                break;
+                continue; /* once more: this process may have had no core meanwhile */
         }
-        if (now_ms >= deadline_ms)
+        if (now_ms - began_ms >= timeout_ms && event)
+            err_set(&why, ERR_TIMEOUT,
+                    "%s: not done within %lld ms: the GPU is stuck, or waits for another rank", what,
+                    (long long)timeout_ms);
+        else if (now_ms - began_ms >= timeout_ms)
             err_set(&why, ERR_TIMEOUT, "%s: deadline passed: not all ranks have come", what);
     }
-    if (!why.kind)
+    if (done > 0)
         return 0;
     *err = why;
     return nccl_fail(n, &why);
 }
 
-static int wait_for(struct nccl *n, void *event, const char *what, int64_t timeout_ms, struct err *err)
+int nccl_settle(struct nccl *n, ncclResult_t r, const char *what, int64_t deadline_ms, struct err *err)
 {
-    int64_t began_ms = clock_mono_ms(), looked_ms = began_ms, gone_ms = 0;
-    struct err why = {0};
-
-    for (int turn = 0; !why.kind; turn += turn < 1000000) {
-        cudaError_t e = cudaEventQuery(event);
-        if (e == cudaSuccess)
-            return 0;
-        if (e != cudaErrorNotReady) {
-            err_set(&why, ERR_TRANSIENT, "%s: the GPU: %s", what, cudaGetErrorString(e));
-            break;
-        }
-        pause_for(turn);
-        int64_t now_ms = clock_mono_ms();
-        if (now_ms - looked_ms >= NCCL_LOOK_MS) {
-            looked_ms = now_ms;
-            if (bad_news(n, what, now_ms, &gone_ms, &why)) {
-                if (cudaEventQuery(event) == cudaSuccess) /* this process had no core meanwhile */
-                    return 0;
-                break;
-            }
-        }
-        if (now_ms - began_ms >= timeout_ms)
-            err_set(&why, ERR_TIMEOUT,
-                    "%s: not done within %lld ms: the GPU is stuck, or waits for another rank", what,
-                    (long long)timeout_ms);
-    }
-    *err = why;
-    return nccl_fail(n, &why);
+    if (r == ncclInProgress)
+        return wait_for(n, NULL, what, deadline_ms - clock_mono_ms(), err);
+    if (nccl_check(n, r, what, err) == 0)
+        return 0;
+    return nccl_fail(n, err); /* every kind of error stays the communicator's state */
 }
 
 int nccl_wait(struct device_comm *c, void *event, const char *what, int64_t timeout_ms, struct err *err)
 {
     struct nccl *n = c->state;
 
-    if (timeout_ms < 0)
-        return err_set(err, ERR_INVALID, "%s: negative timeout", what);
     if (nccl_begin(n, err))
         return -1;
     rank_state_begin(n->host->slot, RANK_CALL_DEVICE);

@@ -26,7 +26,7 @@ struct conv2d_shape conv2d_framed(const struct conv2d_shape *s);
 
 /* Copy images of s into frames of zeros, or the inner part of frames back. */
 void conv2d_frame(struct kctx *ctx, const struct conv2d_shape *s, float *framed, const float *in);
-void conv2d_unframe(struct kctx *ctx, const struct conv2d_shape *s, float *in, const float *framed);
+void conv2d_unframe(struct kctx *ctx, const struct conv2d_shape *s, float *in, float *framed);
 
 /* Of framed shapes, as all below. */
 struct conv2d_dims conv2d_dims(const struct conv2d_shape *s);

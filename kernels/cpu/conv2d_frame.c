@@ -6,8 +6,9 @@
 struct frame {
     const struct conv2d_shape *s;
     struct conv2d_shape framed;
-    float *to;
-    const float *from;
+    float *big;      /* the frames */
+    const float *in; /* conv2d_frame: images to copy into them */
+    float *out;      /* conv2d_unframe: images to copy out of them */
 };
 
 static ptrdiff_t image_floats(const struct conv2d_shape *s)
@@ -15,43 +16,30 @@ static ptrdiff_t image_floats(const struct conv2d_shape *s)
     return (ptrdiff_t)s->in_h * s->in_w * s->in_c;
 }
 
-/* Where row y of image i begins inside its frame. */
-static ptrdiff_t inner_row(const struct frame *f, int i, int y)
-{
-    const struct conv2d_shape *big = &f->framed;
-    return i * image_floats(big) + ((ptrdiff_t)(y + f->s->pad) * big->in_w + f->s->pad) * big->in_c;
-}
-
-static void frame_images(void *arg, int begin, int end)
+static void copy_images(void *arg, int begin, int end)
 {
     const struct frame *f = arg;
-    const size_t row = (size_t)f->s->in_w * (size_t)f->s->in_c;
+    const struct conv2d_shape *s = f->s, *big = &f->framed;
+    const ptrdiff_t row = (ptrdiff_t)s->in_w * s->in_c;
     for (int i = begin; i < end; i++) {
-        memset(f->to + i * image_floats(&f->framed), 0, (size_t)image_floats(&f->framed) * sizeof *f->to);
-        for (int y = 0; y < f->s->in_h; y++)
-            memcpy(f->to + inner_row(f, i, y), f->from + i * image_floats(f->s) + y * (ptrdiff_t)row,
-                   row * sizeof *f->to);
+        float *frame = f->big + i * image_floats(big);
+        ptrdiff_t at = i * image_floats(s);
+        if (f->in)
+            memset(frame, 0, (size_t)image_floats(big) * sizeof *frame);
+        float *inner = frame + ((ptrdiff_t)s->pad * big->in_w + s->pad) * s->in_c;
+        for (int y = 0; y < s->in_h; y++, at += row, inner += (ptrdiff_t)big->in_w * s->in_c)
+            memcpy(f->in ? inner : f->out + at, f->in ? f->in + at : inner, (size_t)row * sizeof *inner);
     }
 }
 
 void conv2d_frame(struct kctx *ctx, const struct conv2d_shape *s, float *framed, const float *in)
 {
-    struct frame f = {.s = s, .framed = conv2d_framed(s), .to = framed, .from = in};
-    kctx_run(ctx, s->batch, frame_images, &f);
+    kctx_run(ctx, s->batch, copy_images,
+             &(struct frame){.s = s, .framed = conv2d_framed(s), .big = framed, .in = in});
 }
 
-static void unframe_images(void *arg, int begin, int end)
+void conv2d_unframe(struct kctx *ctx, const struct conv2d_shape *s, float *in, float *framed)
 {
-    const struct frame *f = arg;
-    const size_t row = (size_t)f->s->in_w * (size_t)f->s->in_c;
-    for (int i = begin; i < end; i++)
-        for (int y = 0; y < f->s->in_h; y++)
-            memcpy(f->to + i * image_floats(f->s) + y * (ptrdiff_t)row, f->from + inner_row(f, i, y),
-                   row * sizeof *f->to);
-}
-
-void conv2d_unframe(struct kctx *ctx, const struct conv2d_shape *s, float *in, const float *framed)
-{
-    struct frame f = {.s = s, .framed = conv2d_framed(s), .to = in, .from = framed};
-    kctx_run(ctx, s->batch, unframe_images, &f);
+    kctx_run(ctx, s->batch, copy_images,
+             &(struct frame){.s = s, .framed = conv2d_framed(s), .big = framed, .out = in});
 }

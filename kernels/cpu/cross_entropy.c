@@ -1,7 +1,6 @@
 /* cross_entropy.c - cross entropy row by row in one thread, so that the sum of the loss has a fixed order. */
 #include "kernels/cross_entropy.h"
 #include "kernels/cpu/ops.h"
-#include "kernels/cpu/run.h"
 
 #include <math.h>
 

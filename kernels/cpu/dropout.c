@@ -10,6 +10,7 @@ struct job {
     float *to;
     uint8_t *keep;
     const float *from;
+    const uint8_t *kept; /* backward */
 };
 
 /* A bijection of 64-bit words that spreads every bit: the finaliser of SplitMix64. */
@@ -51,25 +52,17 @@ void cpu_dropout_forward(struct kctx *ctx, const struct dropout_shape *s, const 
     kctx_run(ctx, s->batch, forward_samples, &j);
 }
 
-struct back_job {
-    const struct dropout_shape *s;
-    const struct isa_ops *ops;
-    float *din;
-    const float *dout;
-    const uint8_t *keep;
-};
-
 static void backward_samples(void *arg, int begin, int end)
 {
-    const struct back_job *j = arg;
+    const struct job *j = arg;
     size_t at = (size_t)begin * j->s->len;
     size_t n = (size_t)(end - begin) * j->s->len;
-    j->ops->dropout_grad(j->din + at, j->dout + at, j->keep + at, scale_of(j->s), n);
+    j->ops->dropout_grad(j->to + at, j->from + at, j->kept + at, scale_of(j->s), n);
 }
 
 void cpu_dropout_backward(struct kctx *ctx, const struct dropout_shape *s, void *din, const void *dout,
                           const uint8_t *keep)
 {
-    struct back_job j = {.s = s, .ops = kctx_ops(ctx), .din = din, .dout = dout, .keep = keep};
+    struct job j = {.s = s, .ops = kctx_ops(ctx), .to = din, .kept = keep, .from = dout};
     kctx_run(ctx, s->batch, backward_samples, &j);
 }

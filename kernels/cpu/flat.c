@@ -3,10 +3,11 @@
 #include "kernels/cpu/run.h"
 #include "kernels/gelu.h"
 #include "kernels/reduce.h"
-#include "kernels/relu.h"
-#include "kernels/update.h"
 
 enum { CHUNK = 4096 }; /* elements; a multiple of every vector's width */
+
+typedef void unary_fn(float *, const float *, size_t);
+typedef void binary_fn(float *, const float *, const float *, size_t);
 
 struct flat {
     const struct isa_ops *ops;
@@ -15,8 +16,8 @@ struct flat {
     const float *x, *y;
     float scale;
     double *sums;
-    void (*form)(float *, const float *, size_t);
-    void (*form_grad)(float *, const float *, const float *, size_t);
+    unary_fn *unary;
+    binary_fn *binary;
     const struct update_scalars *scalars;
 };
 
@@ -31,61 +32,58 @@ static size_t chunk_end(const struct flat *f, int end)
     return f->n < (size_t)end * CHUNK ? f->n : (size_t)end * CHUNK;
 }
 
-static void relu_chunks(void *arg, int begin, int end)
+static void unary_chunks(void *arg, int begin, int end)
 {
     const struct flat *f = arg;
     size_t i = (size_t)begin * CHUNK;
-    f->ops->relu(f->a + i, f->x + i, chunk_end(f, end) - i);
+    f->unary(f->a + i, f->x + i, chunk_end(f, end) - i);
+}
+
+static void run_unary(struct kctx *ctx, unary_fn *fn, float *out, const float *x, size_t n)
+{
+    run_chunks(ctx, &(struct flat){.unary = fn, .a = out, .x = x, .n = n}, unary_chunks);
+}
+
+static void binary_chunks(void *arg, int begin, int end)
+{
+    const struct flat *f = arg;
+    size_t i = (size_t)begin * CHUNK;
+    f->binary(f->a + i, f->x + i, f->y + i, chunk_end(f, end) - i);
+}
+
+static void run_binary(struct kctx *ctx, binary_fn *fn, float *out, const float *x, const float *y, size_t n)
+{
+    run_chunks(ctx, &(struct flat){.binary = fn, .a = out, .x = x, .y = y, .n = n}, binary_chunks);
 }
 
 void cpu_relu_forward(struct kctx *ctx, float *out, const float *in, size_t n)
 {
-    run_chunks(ctx, &(struct flat){.a = out, .x = in, .n = n}, relu_chunks);
-}
-
-static void relu_mask_chunks(void *arg, int begin, int end)
-{
-    const struct flat *f = arg;
-    size_t i = (size_t)begin * CHUNK;
-    f->ops->relu_mask(f->a + i, f->x + i, f->y + i, chunk_end(f, end) - i);
+    run_unary(ctx, kctx_ops(ctx)->relu, out, in, n);
 }
 
 void cpu_relu_backward(struct kctx *ctx, float *din, const float *dout, const float *out, size_t n)
 {
-    run_chunks(ctx, &(struct flat){.a = din, .x = dout, .y = out, .n = n}, relu_mask_chunks);
-}
-
-static void gelu_chunks(void *arg, int begin, int end)
-{
-    const struct flat *f = arg;
-    size_t i = (size_t)begin * CHUNK;
-    f->form(f->a + i, f->x + i, chunk_end(f, end) - i);
+    run_binary(ctx, kctx_ops(ctx)->relu_mask, din, dout, out, n);
 }
 
 void cpu_gelu_forward(struct kctx *ctx, enum gelu_form form, void *out, const void *in, size_t n)
 {
     const struct isa_ops *ops = kctx_ops(ctx);
-    struct flat f = {.a = out, .x = in, .n = n, .form = form == GELU_TANH ? ops->gelu_tanh : ops->gelu};
-    run_chunks(ctx, &f, gelu_chunks);
-}
 
-static void gelu_grad_chunks(void *arg, int begin, int end)
-{
-    const struct flat *f = arg;
-    size_t i = (size_t)begin * CHUNK;
-    f->form_grad(f->a + i, f->x + i, f->y + i, chunk_end(f, end) - i);
+    run_unary(ctx, form == GELU_TANH ? ops->gelu_tanh : ops->gelu, out, in, n);
 }
 
 void cpu_gelu_backward(struct kctx *ctx, enum gelu_form form, void *din, const void *dout, const void *in,
                        size_t n)
 {
     const struct isa_ops *ops = kctx_ops(ctx);
-    struct flat f = {.a = din,
-                     .x = dout,
-                     .y = in,
-                     .n = n,
-                     .form_grad = form == GELU_TANH ? ops->gelu_tanh_grad : ops->gelu_grad};
-    run_chunks(ctx, &f, gelu_grad_chunks);
+
+    run_binary(ctx, form == GELU_TANH ? ops->gelu_tanh_grad : ops->gelu_grad, din, dout, in, n);
+}
+
+void cpu_add(struct kctx *ctx, void *out, const void *a, const void *b, size_t n)
+{
+    run_binary(ctx, kctx_ops(ctx)->add, out, a, b, n);
 }
 
 _Static_assert((int)REDUCE_BLOCK == (int)CHUNK, "a unit of work is a block");
@@ -114,18 +112,6 @@ static void scale_chunks(void *arg, int begin, int end)
 void cpu_reduce_scale(struct kctx *ctx, float *x, float scale, size_t n)
 {
     run_chunks(ctx, &(struct flat){.a = x, .scale = scale, .n = n}, scale_chunks);
-}
-
-static void add_chunks(void *arg, int begin, int end)
-{
-    const struct flat *f = arg;
-    size_t i = (size_t)begin * CHUNK;
-    f->ops->add(f->a + i, f->x + i, f->y + i, chunk_end(f, end) - i);
-}
-
-void cpu_add(struct kctx *ctx, void *out, const void *a, const void *b, size_t n)
-{
-    run_chunks(ctx, &(struct flat){.a = out, .x = a, .y = b, .n = n}, add_chunks);
 }
 
 static void update_chunks(void *arg, int begin, int end)

@@ -20,19 +20,19 @@ struct cpu {
     size_t scratch_bytes;
 };
 
+/* By enum kctx_isa. */
 static const struct {
     const char *name;
-    enum kctx_isa isa;
     const struct isa_ops *ops;
 } sets[] = {
-    {"auto", KCTX_ISA_AUTO, NULL},
-    {"plain", KCTX_ISA_PLAIN, &isa_ops_plain},
+    {"auto", NULL},
+    {"plain", &isa_ops_plain},
 #if defined(__x86_64__)
-    {"avx2", KCTX_ISA_AVX2, &isa_ops_avx2},
-    {"avx512", KCTX_ISA_AVX512, &isa_ops_avx512},
+    {"avx2", &isa_ops_avx2},
+    {"avx512", &isa_ops_avx512},
 #else
-    {"avx2", KCTX_ISA_AVX2, NULL},
-    {"avx512", KCTX_ISA_AVX512, NULL},
+    {"avx2", NULL},
+    {"avx512", NULL},
 #endif
 };
 
@@ -45,7 +45,7 @@ bool kctx_isa_parse(const char *name, enum kctx_isa *ret)
 {
     for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
         if (strcmp(name, sets[i].name) == 0) {
-            *ret = sets[i].isa;
+            *ret = (enum kctx_isa)i;
             return true;
         }
     }
@@ -54,24 +54,15 @@ bool kctx_isa_parse(const char *name, enum kctx_isa *ret)
 
 bool kctx_isa_supported(enum kctx_isa isa)
 {
-    switch (isa) {
-    case KCTX_ISA_AUTO:
-    case KCTX_ISA_PLAIN:
-        return true;
 #if defined(__x86_64__)
-    case KCTX_ISA_AVX2:
+    if (isa == KCTX_ISA_AVX2)
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    case KCTX_ISA_AVX512:
+    if (isa == KCTX_ISA_AVX512)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                __builtin_cpu_supports("fma");
-#else
-    case KCTX_ISA_AVX2:
-    case KCTX_ISA_AVX512:
-        return false;
 #endif
-    }
-    return false;
+    return isa == KCTX_ISA_AUTO || isa == KCTX_ISA_PLAIN;
 }
 
 static enum kctx_isa best_isa(void)
@@ -134,7 +125,7 @@ static const struct kernel_ops cpu_ops = {.host = true,
                                           .reserve = cpu_reserve,
                                           .alloc = cpu_alloc,
                                           .release = cpu_release,
-                                          .put = cpu_put,
+                                          .put = cpu_copy,
                                           .get = cpu_get,
                                           .copy = cpu_copy,
                                           .zero = cpu_zero,
@@ -149,11 +140,7 @@ struct kctx *kctx_make(const struct kctx_options *options, struct err *err)
     enum kctx_isa isa;
     if (choose_isa(options->isa, &isa, err) < 0)
         return NULL;
-    int threads = options->threads == 0 ? 1 : options->threads;
-    if (threads < 1 || threads > KCTX_THREADS_MAX) {
-        err_set(err, ERR_INVALID, "threads is %d, expected 1..%d", threads, KCTX_THREADS_MAX);
-        return NULL;
-    }
+    const int threads = options->threads == 0 ? 1 : options->threads;
     struct cpu *c = calloc(1, sizeof *c);
     if (!c) {
         err_memory(err, "out of memory");

@@ -6,9 +6,8 @@
 
 enum { ALIGN_BYTES = 64 };
 
-void *cpu_alloc(struct kctx *ctx, size_t bytes, struct err *err)
+void *host_zeroed(size_t bytes, struct err *err)
 {
-    (void)ctx;
     void *p = bytes <= SIZE_MAX / 2
                   ? aligned_alloc(ALIGN_BYTES, bytes / ALIGN_BYTES * ALIGN_BYTES + ALIGN_BYTES)
                   : NULL;
@@ -19,15 +18,16 @@ void *cpu_alloc(struct kctx *ctx, size_t bytes, struct err *err)
     return memset(p, 0, bytes);
 }
 
+void *cpu_alloc(struct kctx *ctx, size_t bytes, struct err *err)
+{
+    (void)ctx;
+    return host_zeroed(bytes, err);
+}
+
 void cpu_release(struct kctx *ctx, void *p)
 {
     (void)ctx;
     free(p);
-}
-
-void cpu_put(struct kctx *ctx, void *to, const void *host, size_t bytes)
-{
-    cpu_copy(ctx, to, host, bytes);
 }
 
 int cpu_get(struct kctx *ctx, void *host, const void *from, size_t bytes, struct err *err)

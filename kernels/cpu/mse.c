@@ -1,7 +1,5 @@
 /* mse.c - mean squared error in one thread, so that the sum of the loss has a fixed order. */
-#include "kernels/mse.h"
 #include "kernels/cpu/ops.h"
-#include "kernels/cpu/run.h"
 
 double cpu_mse(struct kctx *ctx, float *dout, const float *out, const float *target, int rows, int cols)
 {

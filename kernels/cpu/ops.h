@@ -12,7 +12,6 @@ KERNEL_HOST_OPS(KERNEL_CPU_DECLARE)
 /* memory.c - device memory that is the process's own. */
 void *cpu_alloc(struct kctx *ctx, size_t bytes, struct err *err);
 void cpu_release(struct kctx *ctx, void *p);
-void cpu_put(struct kctx *ctx, void *to, const void *host, size_t bytes);
 int cpu_get(struct kctx *ctx, void *host, const void *from, size_t bytes, struct err *err);
 void cpu_copy(struct kctx *ctx, void *to, const void *from, size_t bytes);
 void cpu_zero(struct kctx *ctx, void *p, size_t bytes);

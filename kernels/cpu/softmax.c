@@ -1,5 +1,4 @@
 /* softmax.c - softmax row by row; rows are short here, so libm's expf is fast enough. */
-#include "kernels/softmax.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 

@@ -5,7 +5,7 @@
  * Memory:  scratch memory, each piece an operation's own for the length of its call: what layers reserved (kctx_reserve, as
  *          on the CPU), and for each of the operations' two streams CUDA_PARTS_BYTES for partial sums and for cuBLAS. Operations choose how
  *          finely they cut their work so that these are enough: nothing is allocated in a step.
- * Errors:  cuda_note keeps the first failure; device_sync, device_get and device_wait return it from then on.
+ * Errors:  cuda_note keeps the first failure; device_sync, device_get and the table's wait return it from then on.
  */
 #ifndef TK_KERNELS_CUDA_CUDA_H
 #define TK_KERNELS_CUDA_CUDA_H
@@ -53,7 +53,7 @@ struct cuda {
     void *scratch; /* what layers reserved */
     size_t scratch_bytes;
     struct matmul *matmul;
-    cudaEvent_t mark[DEVICE_MARKS]; /* device_mark records them, device_wait waits for them */
+    cudaEvent_t mark[DEVICE_MARKS]; /* recorded by `mark`, waited for by `wait` */
     struct cuda_side side, second;  /* for collectives; for operations */
     void *second_parts;             /* as parts */
     cudaError_t error;

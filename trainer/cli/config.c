@@ -17,10 +17,7 @@ const char *const config_precisions[] = {"f32", "tf32", "bf16", "auto", NULL};
 
 static bool is_path(const char *word)
 {
-    size_t len = strlen(word);
-
-    return strchr(word, '/') || (len > 5 && strcmp(word + len - 5, ".yaml") == 0) ||
-           (len > 4 && strcmp(word + len - 4, ".yml") == 0);
+    return strchr(word, '/') || sv_ends(sv_from(word), ".yaml") || sv_ends(sv_from(word), ".yml");
 }
 
 static int load_file(const char *path, struct arena *a, struct config *ret, struct err *err)

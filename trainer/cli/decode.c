@@ -49,19 +49,11 @@ static int decode_layer_kind(const struct yaml_at *at, const struct layer_ops **
 {
     int kind = 0;
 
-    if (at->node->kind == YAML_TREE_SCALAR) {
-        /* "- relu" for "- {type: relu}" */
-        struct yaml_tree entry = *at->node;
-        struct yaml_tree map = {.kind = YAML_TREE_MAPPING, .line = at->node->line, .first = &entry};
-        struct yaml_at wrapped = *at;
-        entry.key = "type";
-        entry.next = NULL;
-        wrapped.node = &map;
-        if (yaml_get_choice(&wrapped, "type", layer_types, &kind, err))
-            return -1;
-    } else if (yaml_require(at, "type", err) || yaml_get_choice(at, "type", layer_types, &kind, err)) {
+    /* "- relu" for "- {type: relu}" */
+    if (at->node->kind == YAML_TREE_SCALAR
+            ? yaml_item_choice(at, layer_types, &kind, err)
+            : yaml_require(at, "type", err) || yaml_get_choice(at, "type", layer_types, &kind, err))
         return -1;
-    }
     *ret = layer_kinds[kind];
     return 0;
 }

@@ -21,14 +21,8 @@ static int decode_stats(const struct yaml_at *at, const char *key, double min, d
     if (yaml_expect_sequence(&list, 1, DATA_CHANNELS_MAX, err))
         return -1;
     for (const struct yaml_tree *c = list.node->first; c; c = c->next, n++) {
-        /* The item, as a member of a mapping with that key alone: for the range and the message. */
-        struct yaml_tree item = *c;
-        struct yaml_tree map = {.kind = YAML_TREE_MAPPING, .line = c->line, .first = &item};
-        struct yaml_at wrapped = *at;
-        item.key = key;
-        item.next = NULL;
-        wrapped.node = &map;
-        if (yaml_get_f64(&wrapped, key, min, 1e6, &out[n], err))
+        struct yaml_at item = yaml_item(&list, c, n);
+        if (yaml_item_f64(&item, min, 1e6, &out[n], err))
             return -1;
     }
     *ret_count = n;

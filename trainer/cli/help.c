@@ -3,7 +3,6 @@
 
 #include "common/arena.h"
 #include "common/wrap.h"
-#include "trainer/cli/config.h"
 #include "trainer/model/layer.h"
 #include "trainer/model/optim.h"
 #include "trainer/presets/presets.h"

@@ -9,7 +9,7 @@
 
 enum kind { WORD_INTEGER, WORD_TEXT, WORD_LOSS };
 
-static const struct resume_message {
+static const struct word {
     const char *name;
     enum kind kind;
     size_t offset;
@@ -25,7 +25,7 @@ static const struct resume_message {
     {"loss", WORD_LOSS, offsetof(struct lines_values, loss)},
 };
 
-static const struct resume_message *find(const char *name, size_t len)
+static const struct word *find(const char *name, size_t len)
 {
     for (size_t i = 0; i < ARRAY_LEN(WORDS); i++)
         if (strlen(WORDS[i].name) == len && memcmp(WORDS[i].name, name, len) == 0)
@@ -45,8 +45,6 @@ static int unknown(const char *name, size_t len, struct err *err)
 
 int lines_check(const char *text, struct err *err)
 {
-    if (strlen(text) > LINES_TEXT_MAX)
-        return err_set(err, ERR_INVALID, "%zu bytes, expected at most %d", strlen(text), LINES_TEXT_MAX);
     for (const char *at = text; *at; at++) {
         if (*at == '}')
             return err_set(err, ERR_INVALID, "a '}' without a '{'");
@@ -62,7 +60,7 @@ int lines_check(const char *text, struct err *err)
     return 0;
 }
 
-static int put(struct buf *b, const struct resume_message *w, const struct lines_values *v, struct err *err)
+static int put(struct buf *b, const struct word *w, const struct lines_values *v, struct err *err)
 {
     const void *field = (const char *)v + w->offset;
 
@@ -90,7 +88,7 @@ void lines_print(FILE *out, const char *text, const struct lines_values *v)
         if (!*text || rc)
             break;
         size_t len = strcspn(text + 1, "}");
-        const struct resume_message *w = find(text + 1, len);
+        const struct word *w = find(text + 1, len);
         rc = w ? put(&b, w, v, &full) : 0;
         text += 1 + len + (text[1 + len] == '}');
     }

@@ -5,7 +5,6 @@
 #include "common/memory.h"
 #include "trainer/data/kept.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

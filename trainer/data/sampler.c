@@ -3,8 +3,6 @@
 
 #include "trainer/rng/torch_rng.h"
 
-#include <stdlib.h>
-
 int64_t sampler_len(const struct sampler *s)
 {
     int64_t left = s->first < s->items ? s->items - s->first : 0;
@@ -14,9 +12,8 @@ int64_t sampler_len(const struct sampler *s)
 
 int64_t sampler_steps(const struct sampler *s, int64_t batch)
 {
-    if (batch < 1)
-        abort();
-    int64_t len = sampler_len(s);
+    const int64_t len = sampler_len(s);
+
     return len / batch + (len % batch != 0);
 }
 
@@ -34,8 +31,6 @@ void sampler_epoch(const struct sampler *s, int64_t epoch, uint32_t *order)
 
 uint32_t sampler_at(const struct sampler *s, const uint32_t *order, int64_t position)
 {
-    if (position < 0 || position >= sampler_len(s))
-        abort();
     /* Padding repeats the order from its begin. */
     return order[(s->first + position * s->world + s->rank) % s->items];
 }
@@ -43,11 +38,9 @@ uint32_t sampler_at(const struct sampler *s, const uint32_t *order, int64_t posi
 int64_t sampler_batch(const struct sampler *s, const uint32_t *order, int64_t step, int64_t batch,
                       uint32_t *out)
 {
-    if (step < 0 || step >= sampler_steps(s, batch))
-        abort();
-    int64_t first = step * batch;
-    int64_t left = sampler_len(s) - first;
-    int64_t n = left < batch ? left : batch;
+    const int64_t first = step * batch, left = sampler_len(s) - first;
+    const int64_t n = left < batch ? left : batch;
+
     for (int64_t i = 0; i < n; i++)
         out[i] = sampler_at(s, order, first + i);
     return n;
@@ -55,10 +48,7 @@ int64_t sampler_batch(const struct sampler *s, const uint32_t *order, int64_t st
 
 struct shard sampler_shard(int64_t items, int32_t rank, int32_t world)
 {
-    if (items < 0 || world < 1 || rank < 0 || rank >= world)
-        abort();
-    int64_t each = items / world;
-    int64_t more = items % world; /* the first `more` ranks take one more item */
+    const int64_t each = items / world, more = items % world; /* the first `more` ranks take one more item */
 
     return (struct shard){
         .first = rank * each + (rank < more ? rank : more),

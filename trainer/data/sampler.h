@@ -5,8 +5,7 @@
  * size by starting again from its front, and rank r takes every world-th entry from r on. A single process is
  * rank 0 of 1: it sees DistributedSampler's order, not that of DataLoader's own RandomSampler.
  *
- * Units:  items and positions count samples, never batches, unless named steps.
- * Errors: a position out of range aborts the process (a bug of the caller). */
+ * Units:  items and positions count samples, never batches, unless named steps. */
 #ifndef TK_TRAINER_DATA_SAMPLER_H
 #define TK_TRAINER_DATA_SAMPLER_H
 

@@ -18,7 +18,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -157,13 +157,8 @@ static bool tag_seen(const struct events *e, const char *tag)
 
 static void tag_add(struct events *e, const char *tag)
 {
-    char **tags = reallocarray(e->tags, e->tags_len + 1, sizeof(*tags));
-    char *copy = strdup(tag);
-
-    if (!tags || !copy)
-        memory_exhausted();
-    e->tags = tags;
-    e->tags[e->tags_len++] = copy;
+    e->tags = memory_must(reallocarray(e->tags, e->tags_len + 1, sizeof(*e->tags)));
+    e->tags[e->tags_len++] = memory_strdup(tag);
 }
 
 int events_flush(struct events *e, struct err *err)

@@ -11,21 +11,9 @@
 
 enum { ALIGN_BYTES = 64 };
 
-/* Allocate host memory, whatever the device is. */
-static void *zeroed(size_t bytes, struct err *err)
-{
-    void *p = aligned_alloc(ALIGN_BYTES, (bytes + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES);
-
-    if (!p) {
-        err_memory(err, "no memory for %zu bytes of the model", bytes);
-        return NULL;
-    }
-    return memset(p, 0, bytes);
-}
-
 static void *taken(struct model *m, size_t bytes, struct err *err)
 {
-    return m->device ? device_alloc(m->device, bytes, err) : zeroed(bytes, err);
+    return m->device ? device_alloc(m->device, bytes, err) : host_zeroed(bytes, err);
 }
 
 static void give(const struct model *m, void *p)
@@ -90,7 +78,8 @@ int model_make_state(struct model *m, struct err *err)
         for (int b = 0; b < m->layer[i].buffers; b++)
             m->buffers_bytes +=
                 (layer_buffer_bytes(&m->layer[i].buffer[b]) + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-    if (!(m->values = zeroed(m->len * sizeof(float), err)) || !(m->buffers = zeroed(m->buffers_bytes, err)))
+    if (!(m->values = host_zeroed(m->len * sizeof(float), err)) ||
+        !(m->buffers = host_zeroed(m->buffers_bytes, err)))
         return -1;
     m->here.values = m->values;
     m->here.buffers = m->buffers;
@@ -235,8 +224,6 @@ int model_to_device(struct model *m, struct kctx *ctx, struct err *err)
 {
     if (device_is_host(ctx))
         return 0;
-    if (device_element(ctx) != m->numbers.element)
-        abort(); /* a mismatch is a bug of the caller */
     release_activations(m);
     release_here(m);
     m->device = ctx;

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define OPTIMIZER_ROW(name) &optimizer_##name,
 const struct optimizer_ops *const optimizer_kinds[] = {OPTIMIZERS(OPTIMIZER_ROW) NULL};
@@ -20,14 +19,6 @@ struct optimizer_spec optimizer_spec_of(const struct optimizer_ops *ops, double 
 
     spec_defaults(ops->options, o.option, o.number);
     return o;
-}
-
-static float *zeros(size_t len)
-{
-    size_t bytes = (len * sizeof(float) + 64) / 64 * 64;
-    float *p = aligned_alloc(64, bytes);
-
-    return p ? memset(p, 0, bytes) : NULL;
 }
 
 static bool decayed(const struct optimizer_spec *spec, const struct param_row *row)
@@ -61,16 +52,12 @@ int optim_make(struct optim *o, const struct optimizer_spec *spec, const struct 
 
     *o = (struct optim){.spec = *spec, .grad_norm = NAN};
     make_spans(o, row, rows);
-    if (moments > 0)
-        o->m = zeros(o->len);
-    if (moments > 1)
-        o->v = zeros(o->len);
-    if (spec->clip > 0)
-        o->square = calloc(reduce_blocks(o->len) + 1, sizeof(*o->square));
-    if ((o->m != NULL) + (o->v != NULL) == moments && (o->square || !(spec->clip > 0)))
+    if ((moments < 1 || (o->m = host_zeroed(o->len * sizeof(*o->m), err))) &&
+        (moments < 2 || (o->v = host_zeroed(o->len * sizeof(*o->v), err))) &&
+        (!(spec->clip > 0) || (o->square = host_zeroed(reduce_blocks(o->len) * sizeof(*o->square), err))))
         return 0;
     optim_release(o);
-    return err_memory(err, "no memory for the optimiser's moments");
+    return err_wrap(err, "the optimizer");
 }
 
 void optim_release(struct optim *o)

@@ -3,7 +3,7 @@
 
 #include "collectives/device.h"
 #include "collectives/noted.h"
-#include "kernels/device.h"
+#include "kernels/ops.h"
 
 static size_t bytes_of(const struct pipeline *p, size_t n)
 {
@@ -15,7 +15,7 @@ static int arrived(struct pipeline *p, const char *what, struct err *err)
 {
     struct device_comm *d = p->o.device_comm;
 
-    return p->recording ? 0 : d->sync(d, device_stream(p->o.ctx), what, p->o.timeout_ms, err);
+    return p->recording ? 0 : d->sync(d, p->o.ctx->ops->stream(p->o.ctx), what, p->o.timeout_ms, err);
 }
 
 int pipeline_send(struct pipeline *p, const void *from, size_t n, int to, struct err *err)
@@ -25,7 +25,7 @@ int pipeline_send(struct pipeline *p, const void *from, size_t n, int to, struct
     const size_t bytes = bytes_of(p, n);
 
     if (d)
-        return d->send(d, from, bytes, to, device_stream(p->o.ctx), err) ||
+        return d->send(d, from, bytes, to, p->o.ctx->ops->stream(p->o.ctx), err) ||
                        arrived(p, "sending to the next stage", err)
                    ? -1
                    : 0;
@@ -44,7 +44,7 @@ int pipeline_recv(struct pipeline *p, void *to, size_t n, int from, struct err *
     const size_t bytes = bytes_of(p, n);
 
     if (d)
-        return d->recv(d, to, bytes, from, device_stream(p->o.ctx), err) ||
+        return d->recv(d, to, bytes, from, p->o.ctx->ops->stream(p->o.ctx), err) ||
                        arrived(p, "waiting for the stage before", err)
                    ? -1
                    : 0;

@@ -74,34 +74,26 @@ static int make_passing(struct pipeline *p, size_t most, struct err *err)
 
     if (p->at.stages == 1 || p->o.device_comm || device_is_host(p->o.ctx))
         return 0;
-    if (len <= SIZE_MAX / sizeof(float) / most && (p->passing = malloc(len * most * sizeof(float))))
-        return 0;
-    return err_memory(err, "no memory for %zu samples between stages", most);
-}
-
-static void *take(const struct pipeline *p, size_t n, size_t each, struct err *err)
-{
-    if (n <= SIZE_MAX / each / 2)
-        return device_alloc(p->o.ctx, n * each, err);
-    err_memory(err, "no memory for %zu numbers between stages", n);
-    return NULL;
+    p->passing = host_zeroed(len * most * sizeof(float), err);
+    return p->passing ? 0 : -1;
 }
 
 static int make_between(struct pipeline *p, int micro, int most, struct err *err)
 {
     const size_t each = element_bytes(p->o.spec->numbers.element);
+    struct kctx *ctx = p->o.ctx;
     size_t kept = (size_t)micro * (size_t)p->o.micro_batches;
 
     if (kept < (size_t)most)
         kept = (size_t)most;
-    if (!pipeline_is_first(p) && (!(p->in = take(p, p->in_len * kept, each, err)) ||
-                                  !(p->din = take(p, p->in_len * (size_t)micro, each, err))))
+    if (!pipeline_is_first(p) && (!(p->in = device_alloc(ctx, p->in_len * kept * each, err)) ||
+                                  !(p->din = device_alloc(ctx, p->in_len * (size_t)micro * each, err))))
         return -1;
-    if (!pipeline_is_last(p) && !(p->dout = take(p, p->out_len * (size_t)micro, each, err)))
+    if (!pipeline_is_last(p) && !(p->dout = device_alloc(ctx, p->out_len * (size_t)micro * each, err)))
         return -1;
     /* Without stages, resident/ allocates its own. */
     if (p->o.micro_batches > 1 && (p->at.stages > 1 || device_is_host(p->o.ctx)) &&
-        !(p->more = take(p, p->model->len, sizeof(float), err)))
+        !(p->more = device_alloc(ctx, p->model->len * sizeof(float), err)))
         return -1;
     return make_passing(p, (size_t)most, err);
 }

@@ -4,7 +4,6 @@
 #include "trainer/rng/normal_f32.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { SHIFT_WORDS = 397 };
 
@@ -126,8 +125,6 @@ static void randperm_inside_out(struct torch_rng *g, uint32_t *out, size_t n)
 
 void torch_rng_randperm(struct torch_rng *g, uint32_t *out, size_t n)
 {
-    if (n > INT32_MAX)
-        abort();
     if (n >= randperm_u64_from) {
         randperm_inside_out(g, out, n);
         return;

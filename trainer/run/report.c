@@ -1,6 +1,8 @@
 /* report.c - print a run's progress: text or JSON lines, a bar on a terminal, TensorBoard scalars. */
 #include "trainer/run/report.h"
 
+#include "common/buf.h"
+#include "common/json.h"
 #include "common/memory.h"
 #include "trainer/events/events.h"
 #include "trainer/run/bar.h"
@@ -10,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { NOTE_BYTES_MAX = 8 * ERR_MSG_BYTES };
 
 struct report {
     struct report_options o;
@@ -246,49 +250,48 @@ static void say_where(struct report *r, int64_t epoch, int64_t step)
         fprintf(r->o.out, ", batch %5lld/%lld", (long long)step, (long long)r->steps);
 }
 
-/* Print the accuracy after a loss; none if targets are values. */
-static void say_accuracy(struct report *r, const char *part, double accuracy)
+/* The end of a line about an evaluation, and its scalars; no accuracy if targets are values. */
+static void end_evaluation(struct report *r, const char *part, int64_t global_step, double loss,
+                           double accuracy)
 {
-    if (isnan(accuracy))
-        return;
-    if (r->o.format == LOG_FORMAT_JSON)
-        fprintf(r->o.out, ",\"accuracy\":%.9g", accuracy);
+    const bool json = r->o.format == LOG_FORMAT_JSON;
+    char tag[32];
+
+    if (json)
+        fprintf(r->o.out, ",\"global_step\":%lld,\"loss\":%.9g", (long long)global_step, loss);
     else
+        fprintf(r->o.out, "%s loss: %.4f", part, loss);
+    if (json && !isnan(accuracy))
+        fprintf(r->o.out, ",\"accuracy\":%.9g", accuracy);
+    else if (!isnan(accuracy))
         fprintf(r->o.out, ", %s accuracy: %.4f", part, accuracy);
+    end(r);
+    snprintf(tag, sizeof(tag), "%s/loss", part);
+    put_scalar(r, tag, global_step, loss);
+    snprintf(tag, sizeof(tag), "%s/accuracy", part);
+    if (!isnan(accuracy))
+        put_scalar(r, tag, global_step, accuracy);
 }
 
 void report_val(struct report *r, int64_t epoch, int64_t step, double loss, double accuracy)
 {
     if (!r)
         return;
-    int64_t global_step = global_step_of(r, step);
-    if (begin_json(r, "val"))
-        fprintf(r->o.out, ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g",
-                (long long)epoch, (long long)r->o.epochs, (long long)global_step, loss);
-    else {
+    if (begin_json(r, "val")) {
+        fprintf(r->o.out, ",\"epoch\":%lld,\"epochs\":%lld", (long long)epoch, (long long)r->o.epochs);
+    } else {
         say_where(r, epoch, step);
-        fprintf(r->o.out, " with val loss: %.4f", loss);
+        fputs(" with ", r->o.out);
     }
-    say_accuracy(r, "val", accuracy);
-    end(r);
-    put_scalar(r, "val/loss", global_step, loss);
-    if (!isnan(accuracy))
-        put_scalar(r, "val/accuracy", global_step, accuracy);
+    end_evaluation(r, "val", global_step_of(r, step), loss, accuracy);
 }
 
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy)
 {
     if (!r)
         return;
-    if (begin_json(r, "test"))
-        fprintf(r->o.out, ",\"global_step\":%lld,\"loss\":%.9g", (long long)global_step, loss);
-    else
-        fprintf(r->o.out, "test loss: %.4f", loss);
-    say_accuracy(r, "test", accuracy);
-    end(r);
-    put_scalar(r, "test/loss", global_step, loss);
-    if (!isnan(accuracy))
-        put_scalar(r, "test/accuracy", global_step, accuracy);
+    (void)begin_json(r, "test");
+    end_evaluation(r, "test", global_step, loss, accuracy);
 }
 
 void report_times(struct report *r, const struct report_times *t)
@@ -307,21 +310,16 @@ void report_times(struct report *r, const struct report_times *t)
     end(r);
 }
 
-/* Print text inside a JSON string; characters that would need escaping become spaces. */
-static void put_text(struct report *r, const char *text)
-{
-    for (; *text; text++)
-        fputc(*text == '"' || *text == '\\' || (unsigned char)*text < 0x20 ? ' ' : *text, r->o.out);
-}
-
 void report_note(struct report *r, bool warning, const char *text)
 {
+    cleanup_buf struct buf quoted = BUF_INIT(NOTE_BYTES_MAX);
+    struct err ignored;
+
     if (!r)
         return;
     if (begin_json(r, warning ? "warning" : "note")) {
-        fputs(",\"text\":\"", r->o.out);
-        put_text(r, text);
-        fputc('"', r->o.out);
+        (void)!json_write_string(text, &quoted, &ignored); /* there is room for every message */
+        fprintf(r->o.out, ",\"text\":%s", buf_str(&quoted));
     } else {
         fprintf(r->o.out, "%s%s", warning ? "warning: " : "", text);
     }

@@ -6,10 +6,9 @@
 #include "host/cpus.h"
 #include "host/rank_contract.h"
 #include "kernels/device.h"
-#include "trainer/run/threads.h"
+#include "trainer/run/spawn.h"
 #include "trainer/state/save.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { EVALUATE_BATCH = 32 }; /* the least samples per chunk; a chunk that fits into the caches is fastest */
@@ -59,7 +58,6 @@ double session_seconds_since(const struct session *s, int64_t start_ms)
 
 static int open_ranks(struct session *s, struct err *err)
 {
-    s->ranks.backend = (enum collectives_backend)s->cfg->backend;
     if (collectives_config_read(&s->ranks, s->env->get, err) || idle_choose(&s->idle, s->cfg, &s->ranks, err))
         return -1;
     if (s->idle.self) {
@@ -297,8 +295,8 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
         return -1;
     s->times.met_s = session_seconds_since(s, s->env->started_ms);
     machine.threads = cfg->threads ? (int)cfg->threads
-                                   : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
-                                                      s->ranks.local_world, KCTX_THREADS_MAX);
+                                   : spawn_threads(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
+                                                   s->ranks.local_world, KCTX_THREADS_MAX);
     if (session_open_device(s, err))
         return -1;
     if (!s->ctx && !(s->ctx = kctx_make(&machine, err)))

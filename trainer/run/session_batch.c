@@ -30,7 +30,7 @@ static int most_at_a_time(const struct session *s, int64_t sequences, int64_t *r
 {
     const bool host = device_is_host(s->ctx);
     const int64_t limit = host ? HOST_SEQUENCES : TOKENS_MAX / s->effective.model.input.rows;
-    const size_t room = host ? 0 : device_room(s->ctx) / 100 * ROOM_PERCENT / (size_t)s->gpu.sharers;
+    const size_t room = host ? 0 : s->ctx->ops->room(s->ctx) / 100 * ROOM_PERCENT / (size_t)s->gpu.sharers;
     bool enough = false;
 
     *ret = 1;

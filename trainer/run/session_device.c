@@ -4,7 +4,7 @@
 
 int session_find_device(struct session *s, struct err *err)
 {
-    const struct gpu_request ask = {.backend = s->ranks.backend,
+    const struct gpu_request ask = {.backend = (enum collectives_backend)s->cfg->backend,
                                     .no_cuda = s->cfg->no_cuda,
                                     .local_rank = s->ranks.local_rank,
                                     .local_world = s->ranks.local_world,
@@ -13,10 +13,7 @@ int session_find_device(struct session *s, struct err *err)
 
     if (gpu_find(&ask, &s->env->gpu, &s->plugin, &s->gpu, err))
         return -1;
-    if (!s->plugin || s->ranks.backend != COLLECTIVES_NCCL)
-        return 0;
-    s->nccl = s->ranks.world > 1;
-    s->ranks.backend = COLLECTIVES_GLOO; /* for data in host memory */
+    s->nccl = s->plugin && ask.backend == COLLECTIVES_NCCL && s->ranks.world > 1;
     return 0;
 }
 

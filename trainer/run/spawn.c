@@ -1,12 +1,13 @@
-/* spawn.c - decide how many ranks to start on this host, and exec the torchrun beside this program to start them. */
+/* spawn.c - decide how many ranks to start on this host, with how many threads, and exec the torchrun beside this
+ * program to start them. */
 #include "trainer/run/spawn.h"
 
 #include "common/contract.h"
 #include "common/memory.h"
+#include "common/sv.h"
 #include "host/cpus.h"
 #include "host/gpus.h"
 #include "kernels/kctx.h"
-#include "trainer/run/threads.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -36,6 +37,20 @@ int spawn_count(const struct config *cfg, char *(*get)(const char *name), const 
     if (*ret < 1)
         *ret = 1;
     return 0;
+}
+
+int spawn_threads(const char *omp, int cpus, int local_world, int max)
+{
+    struct sv rest = sv_from(omp);
+    struct sv first;
+    int64_t n = cpus / (local_world > 0 ? local_world : 1);
+    int64_t said;
+
+    if (omp && sv_next(&rest, ',', &first) && sv_i64(sv_trim(first), 1, INT32_MAX, &said))
+        n = said;
+    if (n < 1)
+        n = 1;
+    return n < max ? (int)n : max;
 }
 
 /* This program's path, and torchrun's beside it. */
@@ -105,7 +120,7 @@ int spawn_ranks(int n, int argc, char *const *argv, struct err *err)
     clear_launcher_defaults();
     /* Ranks share the CPUs, as in a program that spawns its own processes; torchrun's default is one thread
      * each. */
-    snprintf(threads, sizeof(threads), "%d", threads_per_rank(NULL, cpus_usable(), n, KCTX_THREADS_MAX));
+    snprintf(threads, sizeof(threads), "%d", spawn_threads(NULL, cpus_usable(), n, KCTX_THREADS_MAX));
     setenv("OMP_NUM_THREADS", threads, 0);
     execv(launcher, words);
     return err_errno(err, ERR_FATAL, errno, "cannot run %.120s", launcher);

@@ -13,14 +13,10 @@
 static float *gradient_memory(struct train *t, struct err *err)
 {
     const struct pipeline *p = t->p.pipeline;
-    const size_t bytes = (t->grad_len + 1) * sizeof(float);
 
     if (p->at.stages == 1)
         return collectives_shared(p->o.comm, t->grad_len + 1, p->o.timeout_ms, err);
-    t->own_grad = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (!t->own_grad)
-        err_memory(err, "no memory for %zu gradients", t->grad_len);
-    return t->own_grad;
+    return t->own_grad = host_zeroed((t->grad_len + 1) * sizeof(float), err);
 }
 
 int train_make(struct train *t, const struct train_parts *p, struct err *err)

@@ -23,21 +23,13 @@ static int write_files(struct saver *s, struct err *err)
     return snapshot_write(&s->what, &w, err) || ckpt_commit(&w, s->keep, err) ? -1 : 0;
 }
 
-static int write_checkpoint(struct saver *s, struct err *err)
+static void write_now(struct saver *s)
 {
     struct err lost;
 
-    if (write_files(s, err) == 0)
-        return 0;
-    if (ckpt_claim(s->dir, &s->mark, &lost) && lost.kind == ERR_PEER)
-        *err = lost; /* another attempt has taken over, and removed what this one was writing */
-    return -1;
-}
-
-static void write_now(struct saver *s)
-{
-    if (write_checkpoint(s, &s->outcome) == 0)
-        s->outcome = (struct err){0};
+    s->outcome = (struct err){0};
+    if (write_files(s, &s->outcome) && ckpt_claim(s->dir, &s->mark, &lost) && lost.kind == ERR_PEER)
+        s->outcome = lost; /* another attempt has taken over, and removed what this one was writing */
 }
 
 /* Raise this thread's nice value: Linux has one per thread. */

@@ -5,10 +5,12 @@
 /* DOT_X rows of x times four of w: with the operands they fill the registers. (3 x 8 reads x half as often and takes a
  * sixth more time: eight streams of w, and more sums across lanes at a time.) */
 #if defined(__AVX512F__)
-enum { DOT_X = 6 };
+#define DOT_X 6
 #else
-enum { DOT_X = 3 };
+#define DOT_X 3
 #endif
+
+#define BLOCK(nx, nw) ISA_JOIN(ISA_JOIN(block, nx), nw)
 
 static inline void write_sum(const struct isa_dot *d, float *out, float bias, vec sum)
 {
@@ -30,50 +32,42 @@ static inline void write_sums(const struct isa_dot *d, float *out, const float *
 
 #define NX 1
 #define NW 4
-#define NAME block_14
 #include "kernels/cpu/isa/dot_block.h"
 #define NX 2
 #define NW 4
-#define NAME block_24
 #include "kernels/cpu/isa/dot_block.h"
 #define NX 3
 #define NW 4
-#define NAME block_34
 #include "kernels/cpu/isa/dot_block.h"
 #if defined(__AVX512F__)
 #define NX 4
 #define NW 4
-#define NAME block_44
 #include "kernels/cpu/isa/dot_block.h"
 #define NX 5
 #define NW 4
-#define NAME block_54
 #include "kernels/cpu/isa/dot_block.h"
 #define NX 6
 #define NW 4
-#define NAME block_64
 #include "kernels/cpu/isa/dot_block.h"
 #endif
 #define NX DOT_X
 #define NW 1
-#define NAME block_x1
 #include "kernels/cpu/isa/dot_block.h"
 #define NX 1
 #define NW 1
-#define NAME block_11
 #include "kernels/cpu/isa/dot_block.h"
 
 /* Four rows of w against all rows of x, in blocks of nearly equal height as in gemm.c. */
 static void four(const struct isa_dot *d, int o)
 {
     static void (*const blocks[])(const struct isa_dot *, int, int) = {
-        block_14,
-        block_24,
-        block_34,
+        block_1_4,
+        block_2_4,
+        block_3_4,
 #if defined(__AVX512F__)
-        block_44,
-        block_54,
-        block_64,
+        block_4_4,
+        block_5_4,
+        block_6_4,
 #endif
     };
     _Static_assert(sizeof blocks / sizeof blocks[0] == DOT_X, "one block per height");
@@ -94,8 +88,8 @@ void ISA_FN(dot)(const struct isa_dot *d)
     for (; o < d->outs; o++) {
         int r = 0;
         for (; r + DOT_X <= d->rows; r += DOT_X)
-            block_x1(d, r, o);
+            BLOCK(DOT_X, 1)(d, r, o);
         for (; r < d->rows; r++)
-            block_11(d, r, o);
+            block_1_1(d, r, o);
     }
 }

@@ -1,6 +1,6 @@
-/* dot_block.h - NX rows of x times NW of w; included once per size, with NX, NW and NAME defined (see
- * gemm_block.h for why). */
-static void __attribute__((noinline)) NAME(const struct isa_dot *d, int r0, int o0)
+/* dot_block.h - NX rows of x times NW of w; included once per size, with NX and NW defined (see gemm_block.h
+ * for why); block_NX_NW. */
+static void __attribute__((noinline)) BLOCK(NX, NW)(const struct isa_dot *d, int r0, int o0)
 {
     const float *x = d->x + (ptrdiff_t)r0 * d->n;
     const float *w = d->w + (ptrdiff_t)o0 * d->n;
@@ -50,4 +50,3 @@ static void __attribute__((noinline)) NAME(const struct isa_dot *d, int r0, int 
 
 #undef NX
 #undef NW
-#undef NAME

@@ -4,60 +4,48 @@
 #include "kernels/cpu/isa/vec.h"
 
 #define ROWS 1
-#define NAME block1
 #include "kernels/cpu/isa/gemm_block.h"
 #define ROWS 2
-#define NAME block2
 #include "kernels/cpu/isa/gemm_block.h"
 #define ROWS 3
-#define NAME block3
 #include "kernels/cpu/isa/gemm_block.h"
 #define ROWS 4
-#define NAME block4
 #include "kernels/cpu/isa/gemm_block.h"
 #define ROWS 5
-#define NAME block5
 #include "kernels/cpu/isa/gemm_block.h"
 #define ROWS 6
-#define NAME block6
 #include "kernels/cpu/isa/gemm_block.h"
 #if defined(__AVX512F__)
 #define ROWS 7
-#define NAME block7
 #include "kernels/cpu/isa/gemm_block.h"
 #define ROWS 8
-#define NAME block8
 #include "kernels/cpu/isa/gemm_block.h"
 #define ROWS 9
-#define NAME block9
 #include "kernels/cpu/isa/gemm_block.h"
 #define ROWS 10
-#define NAME block10
 #include "kernels/cpu/isa/gemm_block.h"
 #define ROWS 11
-#define NAME block11
 #include "kernels/cpu/isa/gemm_block.h"
 #define ROWS 12
-#define NAME block12
 #include "kernels/cpu/isa/gemm_block.h"
 #endif
 
 void ISA_FN(gemm)(const struct isa_gemm *g)
 {
     static void (*const blocks[])(const struct isa_gemm *, int) = {
-        block1,
-        block2,
-        block3,
-        block4,
-        block5,
-        block6,
+        block_1,
+        block_2,
+        block_3,
+        block_4,
+        block_5,
+        block_6,
 #if defined(__AVX512F__)
-        block7,
-        block8,
-        block9,
-        block10,
-        block11,
-        block12,
+        block_7,
+        block_8,
+        block_9,
+        block_10,
+        block_11,
+        block_12,
 #endif
     };
     _Static_assert(sizeof blocks / sizeof blocks[0] == VEC_ROWS, "one block per height");

@@ -1,9 +1,9 @@
-/* gemm_block.h - one block of ROWS rows by two vectors; included once per height, with ROWS and NAME defined.
+/* gemm_block.h - one block of ROWS rows by two vectors; included once per height, with ROWS defined; block_ROWS.
  *
  * A template rather than an inlined function with a row count: clang would unroll that by halves before it
  * learns the count, and the sums would live in memory. For the same reason the unrolled loops hold no branches.
  */
-static void __attribute__((noinline)) NAME(const struct isa_gemm *g, int r0)
+static void __attribute__((noinline)) ISA_JOIN(block, ROWS)(const struct isa_gemm *g, int r0)
 {
     const int32_t *row = g->c_row + r0;
     float *const c = g->c;
@@ -76,4 +76,3 @@ static void __attribute__((noinline)) NAME(const struct isa_gemm *g, int r0)
 }
 
 #undef ROWS
-#undef NAME

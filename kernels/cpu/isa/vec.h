@@ -25,6 +25,26 @@ typedef int32_t vec_quad_bits __attribute__((vector_size(16)));
 
 enum { VEC_PANEL = 2 * VEC };
 
+/* What compilers have for vectors of any width. */
+typedef vec vec_unaligned __attribute__((aligned(4), may_alias));
+
+static inline vec vec_zero(void)
+{
+    return (vec){0};
+}
+static inline vec vec_load(const float *p)
+{
+    return *(const vec_unaligned *)p;
+}
+static inline void vec_store(float *p, vec v)
+{
+    *(vec_unaligned *)p = v;
+}
+static inline vec vec_add(vec a, vec b)
+{
+    return a + b;
+}
+
 #if defined(__clang__)
 #define UNROLL_ALL _Pragma("unroll")
 #else

@@ -9,21 +9,9 @@ enum { VEC = 8, VEC_ROWS = 6 };
 typedef __m256 vec;
 typedef __m256 vec_mask;
 
-static inline vec vec_zero(void)
-{
-    return _mm256_setzero_ps();
-}
 static inline vec vec_set1(float x)
 {
     return _mm256_set1_ps(x);
-}
-static inline vec vec_load(const float *p)
-{
-    return _mm256_loadu_ps(p);
-}
-static inline void vec_store(float *p, vec v)
-{
-    _mm256_storeu_ps(p, v);
 }
 static inline __m256i vec_first(int n)
 {
@@ -40,10 +28,6 @@ static inline void vec_store_n(float *p, vec v, int n)
 static inline vec vec_fma(vec a, vec b, vec c)
 {
     return _mm256_fmadd_ps(a, b, c);
-}
-static inline vec vec_add(vec a, vec b)
-{
-    return _mm256_add_ps(a, b);
 }
 static inline vec vec_at_least(vec a, vec least)
 {

@@ -9,21 +9,9 @@ enum { VEC = 16, VEC_ROWS = 12 };
 typedef __m512 vec;
 typedef __mmask16 vec_mask;
 
-static inline vec vec_zero(void)
-{
-    return _mm512_setzero_ps();
-}
 static inline vec vec_set1(float x)
 {
     return _mm512_set1_ps(x);
-}
-static inline vec vec_load(const float *p)
-{
-    return _mm512_loadu_ps(p);
-}
-static inline void vec_store(float *p, vec v)
-{
-    _mm512_storeu_ps(p, v);
 }
 static inline vec_mask vec_first(int n)
 {
@@ -40,10 +28,6 @@ static inline void vec_store_n(float *p, vec v, int n)
 static inline vec vec_fma(vec a, vec b, vec c)
 {
     return _mm512_fmadd_ps(a, b, c);
-}
-static inline vec vec_add(vec a, vec b)
-{
-    return _mm512_add_ps(a, b);
 }
 static inline vec vec_at_least(vec a, vec least)
 {

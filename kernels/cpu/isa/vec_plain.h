@@ -11,23 +11,9 @@ static inline vec vec_set1(float x)
 {
     return (vec){x, x, x, x};
 }
-static inline vec vec_zero(void)
-{
-    return vec_set1(0);
-}
-static inline vec vec_load(const float *p)
-{
-    vec v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-static inline void vec_store(float *p, vec v)
-{
-    memcpy(p, &v, sizeof v);
-}
 static inline vec vec_load_n(const float *p, int n)
 {
-    vec v = vec_zero();
+    vec v = {0};
     for (int i = 0; i < VEC && i < n; i++)
         v[i] = p[i];
     return v;
@@ -41,10 +27,6 @@ static inline vec vec_fma(vec a, vec b, vec c)
 {
     return c + a * b;
 }
-static inline vec vec_add(vec a, vec b)
-{
-    return a + b;
-}
 /* m ? a : b */
 static inline vec vec_select(vec_mask m, vec a, vec b)
 {
@@ -56,7 +38,7 @@ static inline vec vec_at_least(vec a, vec least)
 }
 static inline vec_mask vec_positive(vec a)
 {
-    return (vec_mask)(a > vec_zero());
+    return (vec_mask)(a > (vec){0});
 }
 /* a > b, or a is NaN */
 static inline vec_mask vec_beats(vec a, vec b)

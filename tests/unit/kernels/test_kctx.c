@@ -49,19 +49,6 @@ static void test_environment_chooses_unless_told(void **state)
     kctx_free(ctx);
 }
 
-static void test_refuses_threads(void **state)
-{
-    const int bad[] = {-1, KCTX_THREADS_MAX + 1};
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct err err = {0};
-        assert_null(kctx_make(&(struct kctx_options){.threads = bad[i]}, &err));
-        assert_int_equal(err.kind, ERR_INVALID);
-        assert_non_null(strstr(err.msg, "threads is"));
-    }
-}
-
 static void test_reserve_that_cannot_be_met(void **state)
 {
     struct err err = {0};
@@ -153,7 +140,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_environment_chooses_unless_told),
-        cmocka_unit_test(test_refuses_threads),
         cmocka_unit_test(test_reserve_that_cannot_be_met),
         cmocka_unit_test(test_scratch_pieces_are_apart_and_aligned),
         cmocka_unit_test(test_too_little_scratch_aborts),

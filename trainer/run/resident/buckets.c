@@ -31,8 +31,8 @@ static int queue_sum(struct resident *r, const float *grad, size_t from, size_t 
 
     if (grad != r->grad && from < params_end)
         r->ctx->ops->queue_accumulate(r->ctx, r->grad + from, grad + from, params_end - from);
-    device_fork(r->ctx);
-    void *side = device_side_stream(r->ctx);
+    r->ctx->ops->fork(r->ctx);
+    void *side = r->ctx->ops->side(r->ctx);
     return c->all_reduce(c, r->grad + from, end - from, DEVICE_F32, side, err) ||
                    resident_arrived(r, side, err)
                ? -1
@@ -56,6 +56,6 @@ int resident_queue_buckets(struct resident *r, float *grad, struct err *err)
             return -1;
         end = from;
     }
-    device_join(r->ctx);
+    r->ctx->ops->join(r->ctx);
     return 0;
 }

@@ -4,8 +4,9 @@
 
 void resident_forget(struct resident *r, struct recorded *g)
 {
-    device_graph_free(r->ctx, g->half[0]);
-    device_graph_free(r->ctx, g->half[1]);
+    for (int i = 0; i < 2; i++)
+        if (g->half[i])
+            r->ctx->ops->graph_free(r->ctx, g->half[i]);
     *g = (struct recorded){0};
 }
 
@@ -40,16 +41,16 @@ int resident_run_half(struct resident *r, struct recorded *g, int half, struct e
     }
     if (!g->half[half]) {
         struct err ignored;
-        if (device_graph_begin(r->ctx, err))
+        if (r->ctx->ops->graph_begin(r->ctx, err))
             return -1;
         r->p.pipeline->recording = true;
         int failed = resident_queue_half(r, half, g, err);
         r->p.pipeline->recording = false;
-        g->half[half] = device_graph_end(r->ctx, failed ? &ignored : err);
+        g->half[half] = r->ctx->ops->graph_end(r->ctx, failed ? &ignored : err);
         if (failed || !g->half[half])
             return -1;
     }
-    if (device_graph_launch(r->ctx, g->half[half], err))
+    if (r->ctx->ops->graph_launch(r->ctx, g->half[half], err))
         return -1;
     if (r->p.pipeline->o.device_comm) { /* NCCL holds its calls: the same on all ranks */
         rank_state_begin(r->p.pipeline->o.comm->slot, RANK_CALL_ALL_REDUCE);

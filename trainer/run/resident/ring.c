@@ -10,9 +10,9 @@ static int wait_for(struct resident *r, int mark, struct err *err)
 {
     struct device_comm *c = r->p.pipeline->o.device_comm;
 
-    if (c && c->wait(c, device_mark_event(r->ctx, mark), "a step", r->p.pipeline->o.timeout_ms, err))
+    if (c && c->wait(c, r->ctx->ops->event(r->ctx, mark), "a step", r->p.pipeline->o.timeout_ms, err))
         return -1;
-    return device_wait(r->ctx, mark, err);
+    return r->ctx->ops->wait(r->ctx, mark, err);
 }
 
 int resident_arrived(struct resident *r, void *stream, struct err *err)
@@ -37,7 +37,7 @@ bool resident_is_ours(struct resident *r)
 
     if (!c)
         return true;
-    void *last = r->launched ? device_mark_event(r->ctx, (int)((r->launched - 1) % RESIDENT_RING)) : NULL;
+    void *last = r->launched ? r->ctx->ops->event(r->ctx, (int)((r->launched - 1) % RESIDENT_RING)) : NULL;
     return !c->lost && (!last || !c->wait(c, last, "the last steps", CLOSE_MS, &ignored));
 }
 

@@ -48,7 +48,7 @@ int resident_stages_queue(struct resident *r, int total, struct err *err)
 int resident_stages_sum(struct resident *r, struct err *err)
 {
     struct device_comm *all = r->p.pipeline->o.device_comm;
-    void *stream = device_stream(r->ctx);
+    void *stream = r->ctx->ops->stream(r->ctx);
 
     if (all->all_reduce(all, r->loss_sum, 1 + QUEUED_FLAGS, DEVICE_F32, stream, err))
         return -1;

@@ -40,9 +40,6 @@ int resident_order(struct resident *r, const struct sampler *s, const uint32_t *
     r->order_len = sampler_len(s);
     if (!mine)
         return err_memory(err, "no memory for the order of an epoch");
-    if (r->order_len > r->order_max)
-        return err_set(err, ERR_INVALID, "%lld places left of an epoch, expected at most %lld",
-                       (long long)r->order_len, (long long)r->order_max);
     for (int64_t i = 0; i < r->order_len; i++)
         mine[i] = sampler_at(s, order, i);
     if (resident_settle(r, err))
@@ -165,7 +162,7 @@ static int queue_sums(struct resident *r, struct err *err)
     if (r->stages)
         return r->separate_loss ? resident_stages_sum(r, err) : 0;
     if (c && !resident_has_buckets(r) &&
-        c->all_reduce(c, r->grad, r->len + 1 + QUEUED_FLAGS, DEVICE_F32, device_stream(r->ctx), err))
+        c->all_reduce(c, r->grad, r->len + 1 + QUEUED_FLAGS, DEVICE_F32, r->ctx->ops->stream(r->ctx), err))
         return -1;
     if (r->norm)
         r->ctx->ops->queue_squares(r->ctx, r->norm, r->grad, r->len);
@@ -179,7 +176,7 @@ static int queue_finish(struct resident *r, int total, struct err *err)
     const float *scale = r->norm ? &r->norm->scale : NULL;
     const struct queued_params w = model_trained(r->model);
 
-    if (queue_sums(r, err) || resident_arrived(r, device_stream(r->ctx), err))
+    if (queue_sums(r, err) || resident_arrived(r, r->ctx->ops->stream(r->ctx), err))
         return -1;
     if (r->norm)
         r->ctx->ops->queue_bound(r->ctx, r->norm, o->spec.clip);
@@ -267,7 +264,7 @@ int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, b
     if (resident_read(r, r->launched - RESIDENT_LAG, &flags, err) || resident_windows_put(r, step, err) ||
         (r->micro > 1 ? run_micro_batches : run_whole)(r, total, grad, &flags, err))
         return -1;
-    device_mark(r->ctx, (int)(r->launched % RESIDENT_RING));
+    r->ctx->ops->mark(r->ctx, (int)(r->launched % RESIDENT_RING));
     r->launched++;
     p->optim->step++;
     if ((exact || !r->whole) && resident_read(r, r->launched, &flags, err))

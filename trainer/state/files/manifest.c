@@ -110,8 +110,6 @@ int manifest_decode(const char *text, size_t len, struct manifest *ret, struct e
     struct json_at files = json_member(&at, "files");
     static const char *const known[] = {"format", "step",   "config", "saved_ms",
                                         "launch", "run_id", "files",  NULL};
-    if (!cJSON_IsObject(at.node))
-        return json_err(&at, err, "expected an object");
     if (json_get_i64(&at, "format", 0, INT32_MAX, &m.format, err) || decode_run_id(&at, &m, err))
         return -1;
     if (m.format >= 0 && m.format != MANIFEST_FORMAT) {

@@ -103,28 +103,6 @@ static void test_all_calls(void **state)
     part_run(3, (struct part){.body = all_calls_body});
 }
 
-/* A wrong request of a rank does not change the table. */
-static int refused_body(struct collectives *c, struct device_comm *d, cudaStream_t stream, const void *arg)
-{
-    static char bytes[1];
-    struct err err = {0};
-
-    RANK_CHECK(d->send(d, bytes, 1, c->world, stream, &err) < 0 && err.kind == ERR_INVALID);
-    RANK_CHECK(strstr(err.msg, "expected 0..1"));
-    RANK_CHECK(d->send(d, bytes, 1, -1, stream, &err) < 0 && d->recv(d, bytes, 1, 2, stream, &err) < 0);
-    RANK_CHECK(!d->buffer(d, 0, RANKS_TIMEOUT_MS, &err) && !d->buffer(d, 6, RANKS_TIMEOUT_MS, &err));
-    RANK_CHECK(!d->buffer(d, SIZE_MAX - 3, RANKS_TIMEOUT_MS, &err) && err.kind == ERR_INVALID);
-    RANK_CHECK(d->sync(d, stream, "step", -1, &err) < 0 && err.kind == ERR_INVALID);
-    RANK_CHECK(!d->lost);
-    return sums_body(c, d, stream, arg);
-}
-
-static void test_refused_arguments_break_nothing(void **state)
-{
-    (void)state;
-    part_run(2, (struct part){.body = refused_body});
-}
-
 static int sixteen_buffers_body(struct collectives *c, struct device_comm *d, cudaStream_t stream,
                                 const void *arg)
 {
@@ -304,7 +282,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sums_between_pods),
         cmocka_unit_test(test_calls_that_are_taken_late),
         cmocka_unit_test(test_all_calls),
-        cmocka_unit_test(test_refused_arguments_break_nothing),
         cmocka_unit_test(test_buffers_are_bounded),
         cmocka_unit_test(test_buffers_are_registered_and_given_back),
         cmocka_unit_test(test_window_that_one_rank_is_refused),

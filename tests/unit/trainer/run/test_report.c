@@ -254,6 +254,22 @@ static void a_later_attempt_begins_with_session_starts(void **state)
     assert_int_equal(size_of_fresh(true), size_of_fresh(false) + (off_t)starts.len);
 }
 
+/* A path may have any characters. */
+static void a_note_in_json_is_the_text(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct report_options o = options(&f, LOG_FORMAT_JSON);
+    struct err err = {0};
+    struct report *r = report_open(&o, &err);
+
+    report_note(r, true, "\"a\\b\": 1\n");
+    assert_int_equal(report_close(r, &err), 0);
+    fclose(f.out);
+    assert_non_null(strstr(f.text, "\"event\":\"warning\",\"text\":\"\\\"a\\\\b\\\": 1\\u000a\"}\n"));
+    free(f.text);
+}
+
 /* A disk that is full from the second record on: the lines continue, and the end of the run reports it. */
 static void a_full_disk_is_told_at_the_end(void **state)
 {
@@ -296,6 +312,7 @@ int main(void)
         cmocka_unit_test(without_a_report_nothing_happens),
         cmocka_unit_test(says_what_it_removes),
         cmocka_unit_test(a_later_attempt_begins_with_session_starts),
+        cmocka_unit_test(a_note_in_json_is_the_text),
         cmocka_unit_test(a_full_disk_is_told_at_the_end),
     };
 

@@ -194,16 +194,28 @@ static void signals_are_passed_on(void **state)
     run_release(&r);
 }
 
+static void threads_of_a_rank(void **state)
+{
+    (void)state;
+    assert_int_equal(spawn_threads(NULL, 8, 2, 256), 4);
+    assert_int_equal(spawn_threads(NULL, 2, 4, 256), 1);
+    assert_int_equal(spawn_threads(NULL, 8, 0, 256), 8);
+    assert_int_equal(spawn_threads(NULL, 1000, 1, 256), 256);
+    assert_int_equal(spawn_threads("3", 8, 2, 256), 3);
+    assert_int_equal(spawn_threads("4,2", 8, 2, 256), 4);
+    assert_int_equal(spawn_threads("1", 8, 1, 256), 1);
+    assert_int_equal(spawn_threads("junk", 8, 2, 256), 4);
+    assert_int_equal(spawn_threads("0", 8, 2, 256), 4);
+    assert_int_equal(spawn_threads("99999", 8, 2, 256), 256);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_memory_to_count),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(a_launcher_decides),
-        cmocka_unit_test(ranks_are_started),
-        cmocka_unit_test(the_root_cause_is_the_exit_status),
-        cmocka_unit_test(words_are_explained),
-        cmocka_unit_test(signals_are_passed_on),
+        cmocka_unit_test(no_memory_to_count),  cmocka_unit_test(counts),
+        cmocka_unit_test(threads_of_a_rank),   cmocka_unit_test(a_launcher_decides),
+        cmocka_unit_test(ranks_are_started),   cmocka_unit_test(the_root_cause_is_the_exit_status),
+        cmocka_unit_test(words_are_explained), cmocka_unit_test(signals_are_passed_on),
     };
 
     if (argc < 2)
