@@ -426,8 +426,8 @@ static void test_servers_that_cannot_be(void **ctx)
 static void test_a_password_in_the_address_is_refused(void **ctx)
 {
     static const char *const URLS[] = {"https://user:hunter2@127.0.0.1", "htps://user:hunter2@127.0.0.1",
-                                       "user:hunter2@127.0.0.1:6443", "https://user:hunter2 @127.0.0.1",
-                                       "ftp://user:hunter2@127.0.0.1", "https://user:hunter2@"};
+                                       "user:hunter2@127.0.0.1:6443",    "https://user:hunter2 @127.0.0.1",
+                                       "ftp://user:hunter2@127.0.0.1",   "https://user:hunter2@"};
     struct rig *r = *ctx;
 
     for (size_t i = 0; i < ARRAY_LEN(URLS); i++) {
