@@ -49,7 +49,7 @@ static int check(const char *server, CURLU *url, struct err *err)
     const bool is_tls = scheme && strcmp(scheme, "https") == 0;
     int rc = 0;
 
-    if (parsed == CURLUE_USER_NOT_ALLOWED) /* not quoted: messages are logged */
+    if (parsed != CURLUE_OK && strchr(server, '@')) /* not quoted: messages are logged */
         rc = err_set(err, ERR_INVALID,
                      "server: expected an address without user and password: use a token, or kubectl proxy");
     else if (parsed != CURLUE_OK || !host || strpbrk(server, "?#") ||

@@ -23,6 +23,10 @@ static void test_known_times(void **state)
     assert_int_equal(ms, 1709210096000);
     assert_true(clock_parse_rfc3339("2024-02-29T12:34:56.000000Z", &ms));
     assert_int_equal(ms, 1709210096000);
+    assert_true(clock_parse_rfc3339("2024-02-29t12:34:56.7z", &ms));
+    assert_int_equal(ms, 1709210096700);
+    assert_true(clock_parse_rfc3339("2024-02-29T07:04:56.789123456-05:30", &ms));
+    assert_int_equal(ms, 1709210096789);
 }
 
 static void test_round_trip_against_libc(void **state)
@@ -53,6 +57,15 @@ static void test_garbage_is_refused(void **state)
                                "2024-13-01T00:00:00Z",
                                "2024-02-29T24:00:00Z",
                                "2024-02-29T12:34:56.Z",
+                               "2024-02-29T12:34:56,7Z",
+                               "2024-02-29T12:34:56+24:00",
+                               "2024-02-29T12:34:56+02:60",
+                               "2024-02-29T12:34:56-2:00",
+                               "2024-02-29T12:34:61Z",
+                               "2024-02-00T12:34:56Z",
+                               "0000-02-29T12:34:56Z",
+                               " 2024-02-29T12:34:56Z",
+                               "+024-02-29T12:34:56Z",
                                "2024-02-29T12:34:56Zx",
                                "2024-02-29T12:34:56+0200",
                                "2024-02-29 12:34:56Z"};
