@@ -29,7 +29,8 @@ static void test_a_process_that_is_always_late(void **state)
 {
     static const struct {
         int64_t wait_ms, late_ms, least_ms;
-    } rows[] = {{200, 101, 60000 * 3 / 4}, {200, 150, 60000 * 3 / 4}, {0, 150, 60000 / 2}, {0, 1000, 60000 / 20}};
+    } rows[] = {
+        {200, 101, 60000 * 3 / 4}, {200, 150, 60000 * 3 / 4}, {0, 150, 60000 / 2}, {0, 1000, 60000 / 20}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
