@@ -148,7 +148,7 @@ struct error_file error_file_read(const char *path, struct arena *a)
     const char *traceback = decode_string(member(more, "\"py_callstack\""), &whole);
     int64_t code = 0;
 
-    (void)sv_i64(member(whole_message, "\"errorCode\""), 1, UINT8_MAX, &code);
+    (void)sv_i64(sv_trim(member(whole_message, "\"errorCode\"")), 1, UINT8_MAX, &code);
     return (struct error_file){
         .message = message ? arena_strndup(a, message, text_head(message, ERROR_FILE_MESSAGE_BYTES)) : NULL,
         .traceback = traceback ? arena_strdup(a, text_tail(traceback, ERROR_FILE_TRACEBACK_BYTES).p) : NULL,

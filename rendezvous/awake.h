@@ -7,7 +7,8 @@
 
 #include <stdint.h>
 
-/* A process that acts later than planned by more than this was stopped. */
+/* A process that acts later than planned by more than this was stopped. This much counts as time: under load each wait
+ * may end late, and deadlines must come all the same. */
 enum { AWAKE_LATE_MS = 100 };
 
 struct awake {
@@ -17,12 +18,12 @@ struct awake {
 
 static inline int64_t awake_now(struct awake *a, int64_t mono_ms)
 {
-    const int64_t now_ms = mono_ms - a->stopped_ms;
+    const int64_t now_ms = mono_ms - a->stopped_ms, last_ms = a->due_ms + AWAKE_LATE_MS;
 
-    if (!a->due_ms || now_ms - a->due_ms <= AWAKE_LATE_MS)
+    if (!a->due_ms || now_ms <= last_ms)
         return now_ms;
-    a->stopped_ms += now_ms - a->due_ms;
-    return a->due_ms;
+    a->stopped_ms += now_ms - last_ms;
+    return a->due_ms = last_ms;
 }
 
 #endif

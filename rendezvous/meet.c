@@ -39,6 +39,15 @@ int64_t meet_now(const struct meet *m)
     return clock_mono_ms() - m->awake.stopped_ms;
 }
 
+/* The time, by which deadlines are judged; the thread's. */
+static int64_t look_at_clock(struct meet *m)
+{
+    const int64_t before_ms = m->awake.stopped_ms, now_ms = awake_now(&m->awake, clock_mono_ms());
+
+    node_was_stopped(&m->node, m->awake.stopped_ms - before_ms);
+    return now_ms;
+}
+
 static void unref(struct meet *m)
 {
     pthread_mutex_lock(&m->lock);
@@ -194,7 +203,7 @@ static void wait_for_news(struct meet *m)
     static const int own = 2;
 
     pthread_mutex_lock(&m->lock);
-    const int64_t from_ms = meet_now(m);
+    const int64_t from_ms = look_at_clock(m);
     const int n = m->n_wires, ms = wait_ms(m, from_ms);
     cleanup_free struct pollfd *pfds = memory_must(calloc((size_t)n + (size_t)own, sizeof(*pfds)));
     pfds[0] = (struct pollfd){.fd = m->wake, .events = POLLIN};
@@ -204,7 +213,7 @@ static void wait_for_news(struct meet *m)
     pthread_mutex_unlock(&m->lock);
     poll(pfds, (nfds_t)(n + own), ms);
     pthread_mutex_lock(&m->lock);
-    const int64_t now_ms = awake_now(&m->awake, clock_mono_ms());
+    const int64_t now_ms = look_at_clock(m);
     silence(m->wake);
     meet_turn_wires(m, pfds + own, n, now_ms);
     if (pfds[1].revents)
@@ -218,7 +227,7 @@ static void *work(void *arg)
 
     for (;;) {
         pthread_mutex_lock(&m->lock);
-        const int64_t now_ms = awake_now(&m->awake, clock_mono_ms());
+        const int64_t now_ms = look_at_clock(m);
         const bool identifies = turn(m, now_ms), done = is_done(m, now_ms);
         const bool asks = done ? m->broken.code == EADDRINUSE : identifies;
         pthread_mutex_unlock(&m->lock);

@@ -1,5 +1,5 @@
 /* meet.h - a launcher's rendezvous thread: runs struct node, and struct leader on the node that hosts it, in one poll
- * loop. launcher/nodes.c calls it. PROTOCOL.md describes the protocol.
+ * loop. launcher/agent_nodes.c calls it. PROTOCOL.md describes the protocol.
  *
  * Ownership: meet_start creates a struct meet and copies its configuration; meet_end frees it, with the descriptor
  *            that meet_fd returned.

@@ -209,6 +209,7 @@ void meet_identify_foreign(struct meet *m)
 
     const enum foreign who = foreign_identify(m->at, FOREIGN_ANSWER_MS, text);
     pthread_mutex_lock(&m->lock);
+    m->awake.due_ms = 0; /* the thread waited for the answer; it was not stopped */
     m->foreign = who;
     memcpy(m->foreign_text, text, sizeof(text));
     m->foreign_ms = meet_now(m) + (who == FOREIGN_NOBODY ? 0 : FOREIGN_AGAIN_MS);

@@ -80,7 +80,7 @@ struct node_line {
      * connection; 0: it does not wait. */
     int64_t owed_ms;
     int64_t asked_ms;              /* when the oldest NODE without an answer was sent; 0: none */
-    int64_t sent_ms;               /* when the last NODE was sent */
+    int64_t sent_ms;               /* when the last NODE was sent, less the time stopped since */
     int64_t sent, heard;           /* beat of the last NODE sent, and of the last one answered */
     int64_t dial_ms;               /* the earliest time of the next dial */
     int64_t broken_ms;             /* when the peer closed the current connection; 0: it is open */
@@ -148,6 +148,9 @@ void node_blocked(struct node *n, uint32_t number, bool blocked);
 /* Change the stage according to events and deadlines. */
 void node_step(struct node *n, int64_t now_ms);
 bool node_act(struct node *n, struct node_action *a, int64_t now_ms);
+/* This process was stopped for `ms`, which the caller's clock leaves out. The leader's does not: the next heartbeat is
+ * due as much earlier. */
+void node_was_stopped(struct node *n, int64_t ms);
 int64_t node_next_ms(const struct node *n, int64_t now_ms);
 
 /* While another round runs: when this node stops waiting to join; INT64_MAX: never. */

@@ -406,6 +406,11 @@ static bool act_greet(struct node *n, struct node_action *a)
     return false;
 }
 
+void node_was_stopped(struct node *n, int64_t ms)
+{
+    n->line.sent_ms -= ms;
+}
+
 bool node_act(struct node *n, struct node_action *a, int64_t now_ms)
 {
     struct node_line *l = &n->line;

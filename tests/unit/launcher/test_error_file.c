@@ -78,6 +78,7 @@ static void test_exit_code(void **state)
         int want;
     } cases[] = {
         {"{\"message\": {\"message\": \"m\", \"errorCode\": 140}}", 140},
+        {"{\n \"message\": {\n  \"message\": \"m\",\n  \"errorCode\": 140\n }\n}\n", 140},
         {"{\"message\": {\"errorCode\": 138, \"message\": \"m\"}}", 138},
         {"{\"message\": {\"message\": \"m\", \"errorCode\": 0}}", 0},
         {"{\"message\": {\"message\": \"m\", \"errorCode\": -9}}", 0},

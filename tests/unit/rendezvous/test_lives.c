@@ -363,6 +363,20 @@ static void the_leader_stands_still(void **state)
     assert_int_equal(starts(w), 3);
 }
 
+/* A node that stands still again and again speaks in between: the leader counts the time that the node does not. */
+static void a_node_stands_still_again_and_again(void **state)
+{
+    struct world *w = begin(3, 3, 0, 3);
+
+    (void)state;
+    w->work_ms = 100000;
+    for (int i = 0; i < 6; i++)
+        world_add(w, WORLD_STOP, 1, 30000 + 9300 * i, 9000);
+    run(w);
+    expect_codes(w, 3, 0);
+    assert_int_equal(starts(w), 3);
+}
+
 static void a_rank_fails(void **state)
 {
     struct world *w = begin(2, 2, 1, 2);
@@ -534,6 +548,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lose_a_member, setup, teardown),
         cmocka_unit_test_setup_teardown(go_on, setup, teardown),
         cmocka_unit_test_setup_teardown(the_leader_stands_still, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_node_stands_still_again_and_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_rank_fails, setup, teardown),
         cmocka_unit_test_setup_teardown(ranks_stand_still, setup, teardown),
         cmocka_unit_test_setup_teardown(harmless_faults_by_chance, setup, teardown),

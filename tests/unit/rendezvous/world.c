@@ -315,10 +315,11 @@ static int64_t next_ms(const struct world *w, const struct launcher *p)
 static void turn(struct world *w, int who)
 {
     struct launcher *p = &w->launchers[who];
-    const int64_t now_ms = awake_now(&p->awake, w->now_ms);
+    const int64_t before_ms = p->awake.stopped_ms, now_ms = awake_now(&p->awake, w->now_ms);
     int rank;
 
     p->stepped_ms = w->now_ms;
+    node_was_stopped(&p->node, p->awake.stopped_ms - before_ms);
     net_deliver(w, who);
     if (p->leads)
         attack_leader(w, who);
