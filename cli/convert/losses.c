@@ -67,7 +67,7 @@ static bool is_known(const char *known, const char *name)
 {
     struct sv rest = sv_from(known), word;
 
-    while (sv_next(&rest, ' ', &word))
+    while (rest.len && sv_next(&rest, ' ', &word)) /* no text, no name */
         if (sv_eq(sv_skip(word, sv_starts(word, "=")), name))
             return true;
     return false;

@@ -282,6 +282,7 @@ void feeds_begin(struct feeds *f, const struct pod *pod, const char *job, bool o
                           .once = once,
                           .ended = has_ended(pod),
                           .listed = true,
+                          .has_read = f->tail == 0, /* no line that exists is wanted */
                           .backoff = {.random = (uint64_t)i + 1}};
     snprintf(feed->pod, sizeof(feed->pod), "%s", pod->name);
     snprintf(feed->uid, sizeof(feed->uid), "%s", pod->uid);

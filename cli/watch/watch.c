@@ -194,10 +194,10 @@ static void show(struct watch *w)
         end(w, -1);
 }
 
-/* The time of --timeout begins, if it has not begun. */
+/* The time of --timeout begins, if it has not begun. With 0 the first list is waited for instead. */
 static void begin_time(struct watch *w)
 {
-    if (w->timeout_s >= 0 && !kube_loop_timer_is_set(&w->late))
+    if (w->timeout_s > 0 && !kube_loop_timer_is_set(&w->late))
         kube_loop_timer_set(w->session->loop, &w->late,
                             kube_loop_now_ms(w->session->loop) + w->timeout_s * 1000);
 }
@@ -244,6 +244,8 @@ static void on_list_end(void *ctx)
     changed(w);
     if (w->once)
         end(w, 0);
+    else if (w->timeout_s == 0 && !w->over)
+        on_late(w);
 }
 
 static void describe_state(const struct jobfeed_trouble *t, char *to, size_t size)
@@ -434,7 +436,8 @@ static const struct option_row OPTIONS[] = {
     {"until", 0, "WHAT", option_choice,
      .help = "end when the job is running, or finished (succeeded or failed)",
      .words = OPTION_WORDS("running", "finished")},
-    {"timeout", 0, "TIME", .help = "with --until: give up after 90s, 5m, 1h30m (default: never)"},
+    {"timeout", 0, "TIME",
+     .help = "with --until: give up after 90s, 5m, 1h30m; 0: look once (default: never)"},
     OUTPUT_OPTION("json: a JSON object per line, for each job and each change of it"),
     {0},
 };

@@ -175,7 +175,7 @@ int64_t decode_instant(const cJSON *node, const char *key)
     const char *s = json_str(node, key);
     int64_t ms = 0;
 
-    return s && clock_parse_rfc3339(s, &ms) ? ms : 0;
+    return s && clock_parse_rfc3339(s, &ms) && ms > 0 ? ms : 0;
 }
 
 bool decode_is_dns_label(const char *s, size_t max, bool letter_first)

@@ -71,7 +71,7 @@ int decode_strings(const struct json_at *at, const char *key, int max_items, siz
  * it. They change to those of the copy. Free it with free(). */
 void *decode_pack(const void *from, size_t size, const char **const *fields, size_t n);
 
-/* A member with a time, as milliseconds since 1970. 0: there is none, or it is no RFC 3339. */
+/* A member with a time, as milliseconds since 1970. 0: there is none, it is no RFC 3339, or before 1970, as Go's zero time. */
 int64_t decode_instant(const cJSON *node, const char *key);
 
 /* Whether it is a DNS-1123 label of at most `max` characters; with letter_first a DNS-1035 label. */

@@ -157,6 +157,25 @@ static void test_follow(void **state)
                   "waiting for pod j-node-0");
 }
 
+/* None of the lines that exist: one request begins at the end of the log and follows it, so that no line comes between two. */
+static void test_tail_of_none(void **state)
+{
+    struct ptj *p = *state;
+
+    put_job(p, 1, "{\"phase\":\"Running\"}");
+    put_pod(p, 0, 0, "Running", RUNS);
+    prints(p, 0, T "01.000000000Z old\n");
+    const pid_t pid = ptj_start(p, RUN("logs", "j", "--tail=0"));
+    await_followed(p, 1);
+    prints(p, 0, T "02.000000000Z new\n");
+    ptj_await(p, "out", "new");
+    ends(p, 0);
+    put_job(p, 1, "{\"phase\":\"Succeeded\"}");
+    expect_result(p, pid, 0, "[node-0] new\n", NULL);
+    assert_int_equal(fake_log_count(p->server, NULL, "tailLines=0"), 1);
+    expect_out(p, RUN("logs", "j", "--tail=0"), 0, "");
+}
+
 #define PULLS                                                                                                \
     "{\"running\":null,\"terminated\":null,\"waiting\":{\"reason\":\"ImagePullBackOff\",\"message\":\"no "   \
     "such "                                                                                                  \
@@ -624,6 +643,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_ended_job, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_to_read, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_follow, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_tail_of_none, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_resumed, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_end_comes_first, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_restart, ptj_setup, ptj_teardown),

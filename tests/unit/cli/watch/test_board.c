@@ -122,6 +122,17 @@ static void test_events(void **state)
     assert_string_equal(j->event.text, "Same: m");
 }
 
+/* Go's zero time, which some clients write, is none. */
+static void test_zero_time(void **state)
+{
+    struct board *b = *state;
+    const struct board_job *j = put(b, "a", "u", "{\"completionTime\":\"0001-01-01T00:00:00Z\"}");
+
+    put_event(b, "a", "u", "0001-01-01T00:00:00Z", "Timeless");
+    assert_string_equal(j->event.text, "Timeless: m");
+    assert_int_equal(j->completion_ms, 0);
+}
+
 /* Events about jobs that do not exist leave room for those that do. */
 static void test_many_events(void **state)
 {
@@ -198,6 +209,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_losses, begin, end),
         cmocka_unit_test_setup_teardown(test_lists, begin, end),
         cmocka_unit_test_setup_teardown(test_events, begin, end),
+        cmocka_unit_test_setup_teardown(test_zero_time, begin, end),
         cmocka_unit_test_setup_teardown(test_many_events, begin, end),
         cmocka_unit_test_setup_teardown(test_order, begin, end),
         cmocka_unit_test_setup_teardown(test_strange, begin, end),
