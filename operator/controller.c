@@ -599,14 +599,17 @@ static void on_deployments_listed(void *ctx)
     }
 }
 
-static bool has_queued_job(void *ctx)
+/* Whether a job has a queue, or left one while Kueue was away: its Workload is then deleted when Kueue is back. */
+static bool needs_queues(void *ctx)
 {
-    const struct kube_store *jobs = controller_jobs(ctx);
+    const struct controller *c = ctx;
+    const struct kube_store *jobs = controller_jobs(c);
     const struct kube_store_entry *e = kube_store_first(jobs);
 
     while (e && !((const struct jobtext *)e->value)->queued)
         e = kube_store_next(jobs, e);
-    return e;
+    return e || (c->watches.kinds[CHILD_WORKLOAD] &&
+                 kube_store_count(watches_children(&c->watches, CHILD_WORKLOAD)) > 0);
 }
 
 /* Plan what concerns a queue. A plan waits until all of its kinds are listed, or for one of the cluster's settings. */
@@ -723,7 +726,7 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
                                                                           .seed = options->seed});
     watches_add(&c->watches, c->reconciler, options->ns, on_job_gone,
                 options->tensorboard_image ? on_deployments_listed : NULL);
-    c->queues = queues_new(l, t, options->kueue, has_queued_job, on_queues_changed, c);
+    c->queues = queues_new(l, t, options->kueue, needs_queues, on_queues_changed, c);
     c->places = places_new(l, t, on_place, c);
     watch_queues(c);
     return c;

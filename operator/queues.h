@@ -20,7 +20,7 @@ enum queues_use { QUEUES_OFF, QUEUES_AUTO, QUEUES_ON };
 
 struct queues;
 
-/* `needed`: whether a job has a queue; called once a minute. */
+/* `needed`: whether a job has a queue or a Workload; called once a minute. */
 struct queues *queues_new(struct kube_loop *l, const struct kube_transport *t, enum queues_use use,
                           bool (*needed)(void *ctx), void (*changed)(void *ctx), void *ctx);
 void queues_free(struct queues *q);

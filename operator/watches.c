@@ -5,6 +5,7 @@
 #include "operator/actions.h"
 #include "operator/plan/desired.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,11 @@ static int decode_setting(const cJSON *object, const struct err *unreadable, str
 }
 
 /* Each cached object begins with why it cannot be read. */
+_Static_assert(offsetof(struct pod, unreadable) == 0, "unsure() and watches_counts() use the first member");
+_Static_assert(offsetof(struct child, unreadable) == 0, "as of a pod");
+_Static_assert(offsetof(struct workload, unreadable) == 0, "as of a pod");
+_Static_assert(offsetof(struct jobtext, unreadable) == 0, "as of a pod");
+
 static void unsure(void *value)
 {
     *(const char **)value = UNSURE;

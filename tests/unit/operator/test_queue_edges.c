@@ -329,6 +329,39 @@ static void test_missing_after_a_rest(void **state)
     LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
 }
 
+/* Whether discovery shows Kueue. No event of a job or a Workload comes with the change. */
+static void serve(struct lab *l, bool served)
+{
+    const struct fake_fault_plan gone = {.method = "LIST", .path_part = "kueue", .status = 404};
+
+    fake_plan_fault(l->server, served ? NULL : &gone);
+    lab_pass_ms(l, 180000);
+}
+
+/* A label that was removed or added while Kueue was away has its effect when Kueue is there again. */
+static void test_label_changes_while_kueue_is_away(void **state)
+{
+    struct lab *l = begin(state, lab_forever);
+
+    lab_put(l, LAB_JOB, QUEUED("", "2"));
+    LAB_UNTIL(l, lab_workload_is(l, "PodsReady", "True"));
+    serve(l, false);
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':null}}");
+    lab_pass_ms(l, 10000);
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 1);
+    serve(l, true);
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+    serve(l, false);
+    lab_put(l, LAB_JOB, "{'metadata':{'labels':{'kueue.x-k8s.io/queue-name':'team'}}}");
+    lab_pass_ms(l, 10000);
+    assert_int_equal(fake_count(l->server, LAB_WORKLOADS), 0);
+    assert_int_equal(lab_status_number(l, "attempt"), 0);
+    serve(l, true);
+    assert_true(lab_workload_is(l, "PodsReady", "True"));
+    assert_int_equal(lab_status_number(l, "attempt"), 1);
+    assert_int_equal(pods(l), 2);
+}
+
 /* The rest of the job's objects follow it all the same. */
 static void test_edit_refused_with_tensorboard(void **state)
 {
@@ -612,6 +645,7 @@ int main(void)
         LAB_TEST(test_edit_refused),
         LAB_TEST(test_edit_refused_with_tensorboard),
         LAB_TEST(test_missing_after_a_rest),
+        LAB_TEST(test_label_changes_while_kueue_is_away),
         LAB_TEST(test_other_finalizer),
         LAB_TEST(test_waits_quietly),
         LAB_TEST(test_waits_quietly_for_lists),
