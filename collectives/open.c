@@ -50,6 +50,9 @@ static int check(const struct collectives_config *cfg, struct err *err)
     if (cfg->local_rank >= cfg->local_world)
         return err_set(err, ERR_INVALID, "LOCAL_RANK=%d: expected 0..%d, below LOCAL_WORLD_SIZE",
                        cfg->local_rank, cfg->local_world - 1);
+    if (cfg->local_rank > cfg->rank)
+        return err_set(err, ERR_INVALID, "LOCAL_RANK=%d: expected 0..%d, at most RANK", cfg->local_rank,
+                       cfg->rank);
     if (cfg->run_id && strlen(cfg->run_id) >= PASS_RUN_ID_BYTES)
         return err_set(err, ERR_INVALID, "%s: longer than %d bytes", CONTRACT_ENV_RUN_ID,
                        PASS_RUN_ID_BYTES - 1);

@@ -157,10 +157,11 @@ static int wait_for(struct nccl *n, void *event, const char *what, int64_t timeo
 {
     const int64_t began_ms = clock_mono_ms();
     int64_t looked_ms = began_ms, gone_ms = 0;
-    struct err why = {0};
+    struct err why = {0}, ignored; /* the first failure is the cause */
     int done;
 
-    for (int turn = 0; !(done = is_done(n, event, what, &why)) && !why.kind; turn += turn < 1000000) {
+    for (int turn = 0; !(done = is_done(n, event, what, why.kind ? &ignored : &why)) && !why.kind;
+         turn += turn < 1000000) {
         pause_for(turn);
         const int64_t now_ms = clock_mono_ms();
         if (now_ms - looked_ms >= NCCL_LOOK_MS) {

@@ -88,6 +88,7 @@ static void test_refuses_a_wrong_environment(void **state)
         {{"RANK=0", "WORLD_SIZE=99999999999"}, "WORLD_SIZE"},
         {{"RANK=0", "WORLD_SIZE=2", "LOCAL_WORLD_SIZE=3"}, "LOCAL_WORLD_SIZE=3"},
         {{"RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=2"}, "LOCAL_RANK=2"},
+        {{"RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=1"}, "LOCAL_RANK=1: expected 0..0, at most RANK"},
         {{"RANK=1", "WORLD_SIZE=2", "MASTER_PORT=70000"}, "MASTER_PORT=70000"},
     };
 

@@ -151,6 +151,7 @@ static void test_killed_rank(void **state)
  * on a machine so full that meanwhile the time is over that the work has for it. */
 static int (*real_look)(struct collectives *c, const char *what, struct err *err);
 static int looked_after;
+static cudaStream_t breaks; /* at the second look; NULL: none does */
 
 static int late_look(struct collectives *c, const char *what, struct err *err)
 {
@@ -158,6 +159,8 @@ static int late_look(struct collectives *c, const char *what, struct err *err)
 
     if (rc && ++looked_after == 1)
         usleep(400000); /* longer than NCCL_GRACE_MS */
+    if (rc && looked_after == 2 && breaks)
+        fake_stream_break(breaks, cudaErrorIllegalAddress);
     return rc;
 }
 
@@ -188,6 +191,30 @@ static void test_peer_that_has_finished(void **state)
     part_run(2, (struct part){.body = left_body});
 }
 
+/* A GPU may fail because a peer's memory has gone. */
+static int peer_breaks_body(struct collectives *c, struct device_comm *d, cudaStream_t stream,
+                            const void *arg)
+{
+    static float x[N];
+    struct err err = {0};
+
+    (void)arg;
+    if (c->rank == 1)
+        _exit(0);
+    real_look = c->look;
+    c->look = late_look;
+    breaks = stream;
+    RANK_OK(d->all_reduce(d, x, N, DEVICE_F32, stream, &err));
+    RANK_CHECK(d->sync(d, stream, "step", 400000, &err) < 0 && err.kind == ERR_PEER);
+    _exit(0);
+}
+
+static void test_lost_peer_is_the_cause(void **state)
+{
+    (void)state;
+    part_run(2, (struct part){.body = peer_breaks_body});
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +225,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_broken_gpu),
         cmocka_unit_test(test_killed_rank),
         cmocka_unit_test(test_peer_that_has_finished),
+        cmocka_unit_test(test_lost_peer_is_the_cause),
     };
 
     part_fakes(argc > 1 ? argv[1] : "");
