@@ -99,7 +99,8 @@ static int away(const struct session *s, struct err *err)
 
     if (s->proxy.ended)
         return err_set(err, was.kind, "kubectl proxy, through which requests go, has ended");
-    return err_set(err, was.kind, "API server: %.*s", (int)(len - cut), was.msg);
+    return err_set(err, was.kind, "API server: %.*s; its address is in: kubectl config view --minify%s",
+                   (int)(len - cut), was.msg, buf_str(&s->options));
 }
 
 struct answer {
