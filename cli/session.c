@@ -218,6 +218,10 @@ static int explain(const struct session *s, const struct kube_request *r, struct
         return err_set(err, was.kind, "there is no training job \"%.63s\" in namespace %.63s%s%.100s",
                        r->name, r->ns, clear ? "" : ": ", clear ? "" : was.msg);
     }
+    if (was.code == 404 && r->ns && strstr(was.msg, "namespaces \""))
+        return err_set(err, was.kind,
+                       "there is no namespace %.63s: kubectl get namespaces%s lists those there are", r->ns,
+                       buf_str(&s->options));
     if (was.code == 404 && job && !r->name)
         return err_set(err, was.kind, "the API server knows no %s: is the operator installed there? (%.120s)",
                        r->resource->kind, was.msg);

@@ -561,6 +561,13 @@ static void test_a_server_that_fails(void **state)
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL, words);
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
                "; the API server may have created the job train");
+    fail.status = 404;
+    fail.message = "namespaces \"team\" not found";
+    fake_plan_fault(p->server, &fail);
+    ptj_expect(
+        p, RUN("submit", "train.py", "--image=img", "-n", "team"), 1, NULL,
+        "kubectl ptj submit: there is no namespace team: kubectl get namespaces lists those there are\n");
+    fail.status = 502;
     fail.message = REFUSED;
     fake_plan_fault(p->server, &fail);
     struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=img"));
