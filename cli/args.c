@@ -79,7 +79,7 @@ static int check_operands(const struct args *a, struct err *err)
 
 int args_parse(struct args *a, int argc, char **argv, struct err *err)
 {
-    char manual[64] = "kubectl ptj --help";
+    char manual[96] = "kubectl ptj --help";
     struct options_reader r = {.argc = argc, .argv = argv, .at = 1, .manual = manual};
     struct option_given g;
     int rc;
@@ -96,7 +96,8 @@ int args_parse(struct args *a, int argc, char **argv, struct err *err)
             *(g.value[0] == 'h' ? &a->help : &a->version) = true; /* as --help and --version */
         } else if ((a->verb = verb_find(g.value))) {
             verb_options(a->verb, r.lists);
-            snprintf(manual, sizeof(manual), "kubectl ptj %s --help", a->verb->name);
+            snprintf(manual, sizeof(manual), "kubectl ptj %s --help%s", a->verb->name,
+                     strstr(a->verb->operands, "-- ") ? "; write -- before options to pass on" : "");
         } else {
             return no_such_verb(g.value, err);
         }

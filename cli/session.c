@@ -99,7 +99,8 @@ static int away(const struct session *s, struct err *err)
 
     if (s->proxy.ended)
         return err_set(err, was.kind, "kubectl proxy, through which requests go, has ended");
-    return err_set(err, was.kind, "API server: %.*s", (int)(len - cut), was.msg);
+    return err_set(err, was.kind, "API server: %.*s; its address is in: kubectl config view --minify%s",
+                   (int)(len - cut), was.msg, buf_str(&s->options));
 }
 
 struct answer {
@@ -217,6 +218,10 @@ static int explain(const struct session *s, const struct kube_request *r, struct
         return err_set(err, was.kind, "there is no training job \"%.63s\" in namespace %.63s%s%.100s",
                        r->name, r->ns, clear ? "" : ": ", clear ? "" : was.msg);
     }
+    if (was.code == 404 && r->ns && strstr(was.msg, "namespaces \""))
+        return err_set(err, was.kind,
+                       "there is no namespace %.63s: kubectl get namespaces%s lists those there are", r->ns,
+                       buf_str(&s->options));
     if (was.code == 404 && job && !r->name)
         return err_set(err, was.kind, "the API server knows no %s: is the operator installed there? (%.120s)",
                        r->resource->kind, was.msg);

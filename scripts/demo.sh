@@ -100,13 +100,13 @@ show_result() {
     accuracy=$(kubectl logs "$JOB-node-0" | sed -n 's/.*test accuracy: *\([0-9.]*\).*/\1/p' | tail -n 1)
     [ -n "$accuracy" ] || die "the job succeeded but its log shows no test accuracy"
     say "done: job $(phase), test accuracy $accuracy"
+    [ "${CLUSTER:-local}" = current ] || echo "    kubectl here: export PATH=$REPO/build/tools:\$PATH KUBECONFIG=$KUBECONFIG"
     cat <<END
     TensorBoard:  kubectl port-forward svc/$JOB-tensorboard 6006   then open http://localhost:6006
     the job:      kubectl get ptj $JOB; kubectl describe ptj $JOB
 END
     [ "${CLUSTER:-local}" = current ] || cat <<END
     more:         kubectl ptj why $JOB; kubectl ptj logs $JOB; kubectl ptj --help
-    kubectl here: export PATH=$REPO/build/tools:\$PATH KUBECONFIG=$KUBECONFIG
     stop it all:  make cluster-down
 END
 }

@@ -115,9 +115,10 @@ void convert_launcher(struct conversion *c)
     if (c->torchkeeper)
         losses_add(c->losses, &c->from, "launcher: Torchkeeper is left out: %s", why);
     else
-        losses_note(c->losses, &c->from, "the job shows no progress and has no limit for hangs: %s%s",
-                    why ? "the operator's launcher, which both need, cannot run it: "
-                        : "--launcher Torchkeeper gives progress; then set runPolicy.progressTimeoutSeconds "
-                          "to end hangs",
-                    why ? why : "");
+        losses_note(
+            c->losses, &c->from, "the job shows no progress and nothing ends its hangs%s%s",
+            why ? ", since the operator's launcher cannot run it: "
+                : ": --launcher Torchkeeper gives progress; then set runPolicy.progressTimeoutSeconds "
+                  "to end hangs",
+            why ? why : "");
 }

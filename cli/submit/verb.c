@@ -399,6 +399,25 @@ static void prepared_release(struct prepared *p)
 
 #define cleanup_prepared __attribute__((cleanup(prepared_release)))
 
+#define LIMITS "spec.replicaSpecs[0].template.spec.containers[0].resources.limits."
+
+/* An error in a field that is an option's value names the option. */
+static int check_job(const cJSON *job, struct err *err)
+{
+    static const struct {
+        const char *option, *field;
+    } FIELDS[] = {{"name", "metadata.name: "}, {"cpu", LIMITS "cpu: "}, {"memory", LIMITS "memory: "}};
+    cleanup_trainjob struct trainjob *valid = jobfile_decode(job, "default", err);
+
+    if (valid)
+        return 0;
+    const struct err was = *err;
+    for (size_t i = 0; i < ARRAY_LEN(FIELDS); i++)
+        if (sv_starts(sv_from(was.msg), FIELDS[i].field))
+            return usage_wrong(err, "--%s: %s", FIELDS[i].option, was.msg + strlen(FIELDS[i].field));
+    return usage_mark(err);
+}
+
 static int prepare(struct prepared *p, const struct args *a, struct err *err)
 {
     const char *include = "", *pattern;
@@ -424,8 +443,7 @@ static int prepare(struct prepared *p, const struct args *a, struct err *err)
     if (choose_program(a, &p->s, err) < 0)
         return -1;
     p->job = manifest_job(&p->s);
-    cleanup_trainjob struct trainjob *valid = jobfile_decode(p->job, "default", err);
-    return valid ? 0 : usage_mark(err);
+    return check_job(p->job, err);
 }
 
 static int check(const struct args *a, struct err *err)

@@ -44,6 +44,10 @@ def test_phases_are_seen(trained):
     assert seen in (["Pending", "Running", "Succeeded"], ["Running", "Succeeded"])
 
 
+def test_what_kubectl_needs_comes_before_its_commands(trained):
+    assert trained["out"].index("export PATH=") < trained["out"].index("kubectl port-forward")
+
+
 def test_accuracy(trained):
     assert trained["accuracy"] >= 0.85
 

@@ -84,6 +84,8 @@ static void test_refused(void **state)
     expect_refused("--namespcae: unknown option; did you mean --namespace?",
                    LINE(W("scale"), W("--namespcae=a")));
     expect_refused("-x: unknown option (kubectl ptj scale --help)", LINE(W("scale"), W("-x")));
+    expect_refused("--epochs: unknown option (kubectl ptj submit --help; write -- before options to pass on)",
+                   LINE(W("submit"), W("a.py"), W("--epochs"), W("3")));
     expect_refused("expected a value: --namespace=NAME", LINE(W("scale"), W("-n")));
     expect_refused("--help takes no value", LINE(W("scale"), W("--help=yes")));
     expect_refused("suspend: expected NAME", LINE(W("suspend")));

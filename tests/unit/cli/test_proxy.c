@@ -135,7 +135,8 @@ static void test_server_away(void **state)
 
     fake_plan_fault(p->server, &AWAY);
     ptj_expect(p, RUN("suspend", "bert"), 1, NULL,
-               "kubectl ptj suspend: API server: dial tcp 10.0.0.1:6443: connect: connection refused\n");
+               "kubectl ptj suspend: API server: dial tcp 10.0.0.1:6443: connect: connection refused"
+               "; its address is in: kubectl config view --minify\n");
     onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
     assert_int_equal(onpty_wait(&t), 1);
     onpty_until(&t,

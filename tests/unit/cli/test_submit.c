@@ -561,6 +561,13 @@ static void test_a_server_that_fails(void **state)
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL, words);
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
                "; the API server may have created the job train");
+    fail.status = 404;
+    fail.message = "namespaces \"team\" not found";
+    fake_plan_fault(p->server, &fail);
+    ptj_expect(
+        p, RUN("submit", "train.py", "--image=img", "-n", "team"), 1, NULL,
+        "kubectl ptj submit: there is no namespace team: kubectl get namespaces lists those there are\n");
+    fail.status = 502;
     fail.message = REFUSED;
     fake_plan_fault(p->server, &fail);
     struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=img"));
@@ -771,9 +778,12 @@ static void test_refused(void **state)
                "--env: expected NAME=VALUE, got \"A\"");
     ptj_expect(p, RUN("submit", "train.py", "--image=i", "--claim", "a:b"), 2, NULL,
                "--claim: expected CLAIM:/PATH");
-    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--cpu", "many"), 2, NULL, "limits.cpu");
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--cpu", "many"), 2, NULL,
+               "submit: --cpu: expected a quantity such as 1, 500m or 2Gi, got \"many\"");
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--memory", "16GB"), 2, NULL,
+               "submit: --memory: expected a quantity");
     ptj_expect(p, RUN("submit", "train.py", "--image=i", "--name", "Bad"), 2, NULL,
-               "metadata.name: expected lower-case");
+               "submit: --name: expected lower-case");
     ptj_expect(p, RUN("submit", "train.py", "--image=i", "--launcher", "Mine"), 2, NULL,
                "--launcher: expected Torchkeeper or Image, got \"Mine\"");
     ptj_expect(p, RUN("submit", "train.py", "--image=i", "--nodes", "0"), 2, NULL,
