@@ -85,6 +85,8 @@ const char *verb_instead(const char *name)
         const char *name, *instead;
     } ELSEWHERE[] = {
         {"list", "kubectl get ptj, or kubectl ptj watch --once"},
+        {"ls", "kubectl get ptj, or kubectl ptj watch --once"},
+        {"ps", "kubectl get ptj, or kubectl ptj watch --once"},
         {"get", "kubectl get ptj"},
         {"delete", "kubectl delete ptj NAME"},
         {"stop", "kubectl ptj suspend NAME, or kubectl delete ptj NAME"},
@@ -93,6 +95,7 @@ const char *verb_instead(const char *name)
         {"apply", "kubectl apply --server-side -f job.yaml"},
         {"status", "kubectl ptj why NAME, or kubectl ptj watch NAME"},
         {"describe", "kubectl ptj why NAME, or kubectl describe ptj NAME"},
+        {"explain", "kubectl explain ptj.spec"},
         {"wait", "kubectl ptj watch NAME --until=finished --timeout=1h"},
     };
 

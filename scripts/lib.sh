@@ -108,7 +108,10 @@ build_cli() (
 start_images() { begin images "$REPO/deploy/images/build.sh" all; }
 
 wait_images() {
-    ! kill -0 "${BEGUN[images]}" 2>/dev/null || say "waiting for the images (log: build/logs/images.log)"
+    if kill -0 "${BEGUN[images]}" 2>/dev/null; then
+        say "waiting for the images (log: build/logs/images.log)"
+        tail --pid="${BEGUN[images]}" -n +1 -f "$LOGS/images.log" | grep --line-buffered '^images: ' || true
+    fi
     finish images >/dev/null || die "building the images failed: $(tail -n 1 "$LOGS/images.log")"
 }
 

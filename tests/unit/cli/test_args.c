@@ -73,6 +73,7 @@ static void test_refused(void **state)
     (void)state;
     expect_refused("unknown verb; did you mean resume?", LINE(W("resmue")));
     expect_refused("list: unknown verb; type kubectl get ptj", LINE(W("list")));
+    expect_refused("ls: unknown verb; type kubectl get ptj", LINE(W("ls")));
     expect_refused("delete: unknown verb; type kubectl delete ptj NAME", LINE(W("delete"), W("a")));
     expect_refused("status: unknown verb; type kubectl ptj why NAME", LINE(W("status"), W("a")));
     expect_refused("cancel: unknown verb; type kubectl ptj suspend NAME, or kubectl delete ptj NAME",
