@@ -57,6 +57,29 @@ static void test_a_failure_begins_nothing_more(void **state)
     assert_int_equal(bench_count("/events"), 0);
 }
 
+/* The name is taken by an older object of ours. Its delete without an answer is a lost write, as any other; a GET is none. */
+static void test_older_and_no_answer(void **state)
+{
+    static const char OLDER[] = "{\"metadata\":{\"uid\":\"old\",\"ownerReferences\":[{\"apiVersion\":"
+                                "\"batch.tensorstack.dev/v1beta1\",\"kind\":\"PyTorchTrainingJob\",\"name\":"
+                                "\"job\",\"uid\":\"job-uid\",\"controller\":true}]}}";
+
+    (void)state;
+    for (int lost = 0; lost < 2; lost++) {
+        bench_begin(1);
+        bench_answer(0, 409, "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\"}");
+        assert_string_equal(B.calls[1].method, "GET");
+        bench_answer(1, lost ? 200 : 500, lost ? OLDER : "{}");
+        if (lost) {
+            assert_string_equal(B.calls[2].method, "DELETE");
+            bench_answer(2, 500, "{}");
+        }
+        assert_int_equal(B.n_done, 1);
+        assert_false(B.result.ok);
+        assert_int_equal(B.result.lost, lost);
+    }
+}
+
 static void add_guarded(void)
 {
     bench_fresh();
@@ -570,6 +593,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pods_beside_each_other),
         cmocka_unit_test(test_a_failure_begins_nothing_more),
+        cmocka_unit_test(test_older_and_no_answer),
         cmocka_unit_test(test_guards_come_before_the_pods),
         cmocka_unit_test(test_pods_wait_for_the_last_guard),
         cmocka_unit_test(test_without_its_guards_there_is_no_pod),
