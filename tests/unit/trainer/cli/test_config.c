@@ -112,6 +112,8 @@ static void mutate(const char *from, const char *to, struct buf *out)
     replace(GOOD, from, to, out);
 }
 
+#define X67 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
 static void refuses_with_place_and_expectation(void **state)
 {
     (void)state;
@@ -196,6 +198,8 @@ static void refuses_with_place_and_expectation(void **state)
         {"rows: 8, ", "features: 8, ", "t.yaml:3: model.input.cols: unknown key, expected one of: features"},
         {"data:", "print: {epoch: x}\ndata:",
          "t.yaml:11: print.epoch: unknown key; did you mean epoch_start? expected one of: start"},
+        {"data:", "print: {start: '" X67 X67 X67 "'}\ndata:",
+         "print.start: expected a text of 1..200 characters, got 201"},
         {"data:", "print: {start: 'a {b}'}\ndata:",
          "t.yaml:11: print.start: \"{b}\": expected one of {rank}"},
         {"data:", "arguments: [epochs, show]\ndata:",
