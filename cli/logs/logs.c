@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "operator/api/jobstatus.h"
+#include "operator/plan/rootcause.h"
 
 #include <regex.h>
 #include <signal.h>
@@ -48,20 +49,22 @@ static void put_head(const struct failure *f, struct buf *out)
 }
 
 /* lastFailure is the newest of the failures, with more of its message. */
-static const char *message_of(const struct jobstatus *st, const struct failure *f)
+static const char *message_of(const struct jobstatus *st, const struct failure *f, struct arena *a)
 {
     const struct failure *last = st->last_failure;
     const bool same = last && last->attempt == f->attempt && last->time_ms == f->time_ms && last->pod &&
                       f->pod && !strcmp(last->pod, f->pod);
 
-    return same ? last->message : f->message;
+    return same && last->message ? rootcause_excerpt(last->message, a) : f->message;
 }
 
 /* `grep`: only the lines that fit this pattern, and the failures that have such lines; NULL: all. */
 static void earlier_print(const struct jobstatus *st, const regex_t *grep, struct buf *out)
 {
+    cleanup_arena struct arena a = {0};
+
     for (int i = 0; i < st->n_failures; i++) {
-        const char *message = message_of(st, &st->failures[i]);
+        const char *message = message_of(st, &st->failures[i], &a);
         struct sv rest = sv_from(message ? message : ""), line;
         bool has_head = !grep;
         if (has_head)

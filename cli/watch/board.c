@@ -60,9 +60,9 @@ static void take_failure(struct board_job *j, const cJSON *status)
     char text[4 * BOARD_TEXT_BYTES] = "";
 
     j->exit_code = code >= 0 && code <= 255 ? (int32_t)code : -1;
-    if (rank >= 0)
+    if (rank >= 0 && !rootcause_names(line, rank))
         text_add(text, sizeof(text), "rank %lld: ", (long long)rank);
-    else if (pod)
+    else if (rank < 0 && pod)
         text_add(text, sizeof(text), "%.253s: ", pod);
     if (reason && !strstr(reason, "ExitCode") &&
         strcmp(reason, "NoProgress") != 0) /* these add nothing to the line */

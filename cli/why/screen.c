@@ -94,6 +94,7 @@ static void lines_print(const struct lines *l, struct buf *out)
 
 enum {
     MESSAGE_ROWS = 4,
+    BEFORE_ROWS = 3,
     GAP_ROWS = 2,
 };
 
@@ -174,7 +175,16 @@ static void add_head(struct lines *l, const struct why_facts *f, const struct an
                       all ? 0 : MESSAGE_ROWS);
 }
 
-/* Earlier failures of the job, the newest first: how often which. */
+/* ": no progress for 300 s: rank 2 loops in train.py:14 step()" of a hang. */
+static const char *hung_where(const struct failure *e, struct arena *a)
+{
+    const bool hung = e->reason && strcmp(e->reason, "NoProgress") == 0 && e->message;
+    const char *line = hung ? rootcause_line(e->message, "", a) : "";
+
+    return line[0] ? arena_printf(a, ": %s", line) : "";
+}
+
+/* Earlier failures of the job, the newest first, and where that one hung. */
 static void add_before(struct lines *l, const struct why_facts *f, const struct finding *g, bool all)
 {
     const struct jobstatus *st = &f->job->status;
@@ -186,12 +196,13 @@ static void add_before(struct lines *l, const struct why_facts *f, const struct 
         const bool this = g->kind == WHY_FAILURE && e->time_ms == g->since_ms && e->attempt == g->attempt;
         if (this || (n >= 3 && !all))
             continue;
-        text = arena_printf(l->a, "%s%sattempt %d %s on %s %s ago", text, n++ ? "; " : "", e->attempt,
+        text = arena_printf(l->a, "%s%sattempt %d %s on %s %s ago%s", text, n ? "; " : "", e->attempt,
                             e->reason ? e->reason : "failed", e->pod ? e->pod : "a pod",
-                            next_span(f->now_ms - e->time_ms, l->a));
+                            next_span(f->now_ms - e->time_ms, l->a), n ? "" : hung_where(e, l->a));
+        n++;
     }
     if (n)
-        lines_wrapped(l, "Before:   ", text, all ? 0 : 2);
+        lines_wrapped(l, "Before:   ", text, all ? 0 : BEFORE_ROWS);
 }
 
 /* The messages of the events, each once. */

@@ -218,8 +218,9 @@ static void record_failure(struct planner *p, const struct judgement *j)
     };
     if (st->n_failures == JOBSTATUS_FAILURES_MAX)
         memmove(st->failures, st->failures + 1, (size_t)--st->n_failures * sizeof(*f));
-    st->failures[st->n_failures++] = *f;
     st->last_failure = f;
+    st->failures[st->n_failures] = *f;
+    st->failures[st->n_failures++].message = rootcause_brief(j->v.message, p->a);
     st->last_exit = f->exit_code >= 0 ? arena_printf(p->a, "%d %s", f->exit_code, f->reason) : f->reason;
 }
 
@@ -230,21 +231,18 @@ static const char *describe_end(struct planner *p, const struct verdict *v)
                                               "InitContainerFailed", NULL};
     const char *reason = decode_index(SAY_NO_MORE, v->reason) < 0 ? v->reason : "";
     const char *line = rootcause_line(v->message, "", p->a);
-    char code[64] = "";
+    const char *code = v->exit_code >= 0 ? rootcause_end(v->exit_code, v->signal, p->a) : "";
 
-    if (v->exit_code >= 0 && v->signal)
-        snprintf(code, sizeof(code), "exit code %d (signal %d)", v->exit_code, v->signal);
-    else if (v->exit_code >= 0)
-        snprintf(code, sizeof(code), "exit code %d", v->exit_code);
     return arena_printf(p->a, "%s%s%s%s%s", code, code[0] && reason[0] ? ": " : "", reason,
                         line[0] ? ": " : "", line);
 }
 
-/* Names the rank; or the pod, if no container ended or an init container failed. */
+/* Names the rank; or the pod, if no container ended, an init container failed, or the message names the rank. */
 static char *describe(struct planner *p, const struct verdict *v, const struct failure *f)
 {
-    const char *who = f->rank >= 0 && f->exit_code >= 0 && !v->init ? arena_printf(p->a, "rank %d", f->rank)
-                                                                    : arena_printf(p->a, "pod %s", f->pod);
+    const bool by_rank =
+        f->rank >= 0 && f->exit_code >= 0 && !v->init && !rootcause_names(f->message, f->rank);
+    const char *who = by_rank ? arena_printf(p->a, "rank %d", f->rank) : arena_printf(p->a, "pod %s", f->pod);
 
     if (is_late_start(f->reason))
         return arena_strdup(p->a, f->message);

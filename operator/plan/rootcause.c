@@ -360,6 +360,20 @@ char *rootcause_log(const char *log, int32_t rank, struct arena *a)
     return out;
 }
 
+/* The message without half a line at its begin, where the kubelet cut it. */
+static const char *whole_lines(const char *message)
+{
+    const char *end = strchrnul(message, '\n');
+
+    return strlen(message) < TAIL_BYTES ? message : end + (*end != '\0');
+}
+
+/* Whether the report has more than how the process ended. */
+static bool has_words(const struct rootcause *cause)
+{
+    return cause->line.len && !sv_starts(cause->line, "Signal ");
+}
+
 const char *rootcause_line(const char *message, const char *log, struct arena *a)
 {
     struct rootcause cause = {.rank = -1};
@@ -369,10 +383,8 @@ const char *rootcause_line(const char *message, const char *log, struct arena *a
     if (report) {
         line = error_line(sv_from(report_text(report, a)));
     } else if (parse_block(message, &cause)) {
-        if (strlen(message) >= TAIL_BYTES) /* the message was cut, so it begins inside a line */
-            message = strchrnul(message, '\n');
-        line = named_line(sv_from(log[0] ? log : rootcause_log(message, cause.rank, a)), &last);
-        if (cause.line.len && (!line.len || !sv_starts(cause.line, "Signal ")))
+        line = named_line(sv_from(log[0] ? log : rootcause_log(whole_lines(message), cause.rank, a)), &last);
+        if (has_words(&cause) || (cause.line.len && !line.len))
             line = cause.line;
         line = line.len ? line : last;
     } else if (!parse_signal(message, &cause)) {
@@ -389,4 +401,46 @@ const char *rootcause_line(const char *message, const char *log, struct arena *a
             *end++ = (unsigned char)*c < 0x20 || *c == 0x7f ? ' ' : *c;
     *end = '\0';
     return text;
+}
+
+const char *rootcause_end(int32_t exit_code, int32_t signal, struct arena *a)
+{
+    return signal ? arena_printf(a, "exit code %d (signal %d)", exit_code, signal)
+                  : arena_printf(a, "exit code %d", exit_code);
+}
+
+const char *rootcause_brief(const char *message, struct arena *a)
+{
+    struct rootcause cause = {.rank = -1};
+    cleanup_json cJSON *report = own_report(message, &cause);
+    char text[ROOTCAUSE_LINE_BYTES + 1];
+
+    if (report || !parse_block(message, &cause))
+        return report ? report_text(report, a) : message;
+    const char *line = rootcause_line(message, "", a);
+    const char *who = cause.rank >= 0 ? arena_printf(a, "rank %d: ", cause.rank) : "";
+    const char *end = cause.line.len ? "" : rootcause_end(cause.exit_code, cause.signal, a);
+    const int full = snprintf(text, sizeof(text), "%s%s%s%s", who, end, end[0] && line[0] ? ": " : "", line);
+    text_ellipsis(text, sizeof(text), (size_t)full);
+    return arena_strdup(a, text);
+}
+
+const char *rootcause_excerpt(const char *message, struct arena *a)
+{
+    struct rootcause cause;
+
+    if (!parse_block(message, &cause) || has_words(&cause))
+        return message;
+    return arena_printf(a, "%s%s", rootcause_log(whole_lines(message), -1, a), rootcause_brief(message, a));
+}
+
+bool rootcause_names(const char *line, int64_t rank)
+{
+    char name[32];
+    const int len = snprintf(name, sizeof(name), "rank %lld", (long long)rank);
+
+    for (const char *at = line; (at = strstr(at, name)); at++)
+        if (!sv_is_digit(at[len]))
+            return sv_starts(sv_from(line), "no progress for ");
+    return false;
 }

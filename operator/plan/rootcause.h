@@ -39,6 +39,19 @@ enum { ROOTCAUSE_LINE_BYTES = 256 };
  * text. */
 const char *rootcause_line(const char *message, const char *log, struct arena *a);
 
+/* "exit code 137 (signal 9)"; signal 0: none. */
+const char *rootcause_end(int32_t exit_code, int32_t signal, struct arena *a);
+
+/* As rootcause_text, but PyTorch's report becomes one line of ROOTCAUSE_LINE_BYTES at most: "rank 1: Signal 9
+ * (SIGKILL) received by PID 42", "rank 2: exit code 7: the last line above the report". */
+const char *rootcause_brief(const char *message, struct arena *a);
+
+/* The message, but a report without an exception becomes that line, below what the programs wrote. */
+const char *rootcause_excerpt(const char *message, struct arena *a);
+
+/* Whether the line is the message of a hang that names this rank. */
+bool rootcause_names(const char *line, int64_t rank);
+
 /* The programs' part of a container's log: without the failure report at its end, without lines of PyTorch's
  * torchrun, and without lines that torch marked with a rank other than this one (-1: keep all ranks). */
 char *rootcause_log(const char *log, int32_t rank, struct arena *a);

@@ -28,6 +28,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (const char *c = line; *c; c++)
         MUST((unsigned char)*c >= 0x20 && *c != 0x7f);
     MUST(strlen(rootcause_text(text, &a)) <= size);
+    const char *brief = rootcause_brief(text, &a);
+    MUST(strlen(brief) <= (size > 256 ? size : 256));
+    MUST(strlen(rootcause_excerpt(text, &a)) <= size + 1 + strlen(brief));
     free(text);
     return 0;
 }

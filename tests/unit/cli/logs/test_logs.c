@@ -482,6 +482,21 @@ static void test_previous(void **state)
         p, RUN("logs", "j", "--previous"), 0,
         "attempt 0, 2026-01-01T00:00:00Z, pod j-node-0 on node n1, rank 3, exit code 1: PermanentExitCode\n"
         "  Traceback\n  ValueError: bad\n");
+    /* A block becomes the line that the older failures have, below what the programs printed. */
+#define KILLED "rank 1: Signal 9 (SIGKILL) received by PID 42"
+#define BLOCK                                                                                                \
+    "=====\\n/app/train.py FAILED\\n-----\\nFailures:\\n  <NO_OTHER_FAILURES>\\n-----\\n"                    \
+    "Root Cause (first observed failure):\\n[0]:\\n  rank      : 1 (local_rank: 1)\\n"                       \
+    "  exitcode  : -9 (pid: 42)  (SIGKILL)\\n  error_file: <N/A>\\n"                                         \
+    "  traceback : Signal 9 (SIGKILL) received by PID 42\\n=====\\n"
+    put_job(p, 1,
+            "{\"phase\":\"Running\",\"attempt\":2,\"failures\":[" FAILURE("0", KILLED) "," FAILURE(
+                "1", KILLED) "],"
+                             "\"lastFailure\":" FAILURE("1", "step 1\\nstep 2\\n" BLOCK) "}");
+    expect_out(p, RUN("logs", "j", "--previous"), 0,
+               "attempt 0, 2026-01-01T00:00:00Z, pod j-node-0, exit code 1: PermanentExitCode\n  " KILLED "\n"
+               "attempt 1, 2026-01-01T00:00:00Z, pod j-node-0, exit code 1: PermanentExitCode\n"
+               "  step 1\n  step 2\n  " KILLED "\n");
     put_job(p, 1, "{\"failures\":null}");
     ptj_expect(p, RUN("logs", "j", "-p"), 0, NULL, "no attempt of j has failed");
 }

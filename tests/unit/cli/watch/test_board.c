@@ -201,6 +201,16 @@ static void test_strange(void **state)
             "\"Traceback (most recent "
             "call last):\\n  File \\\"a.py\\\", line 2, in f\\nValueError: shapes\\nmore\"}}");
     assert_string_equal(j->failure, "rank 1: ValueError: shapes");
+    j = put(b, "a", "u",
+            "{\"lastFailure\":{\"rank\":0,\"reason\":\"NoProgress\",\"exitCode\":138,\"message\":"
+            "\"no progress for 30 s: rank 0 is in train.py:14 step()\"}}");
+    assert_string_equal(j->failure, "no progress for 30 s: rank 0 is in train.py:14 step()");
+    j = put(b, "a", "u",
+            "{\"lastFailure\":{\"rank\":2,\"reason\":\"NoProgress\",\"exitCode\":138,\"message\":"
+            "\"no progress for 30 s: all ranks wait in all_reduce 3: a connection between them is lost?\"}}");
+    assert_string_equal(j->failure,
+                        "rank 2: no progress for 30 s: all ranks wait in all_reduce 3: a connection "
+                        "between them is lost?");
 }
 
 int main(void)

@@ -256,6 +256,56 @@ static void test_lines(void **state)
         rootcause_text("{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\nb\"}", &a), "a\nb");
 }
 
+/* A block becomes a line that names the rank and how it ended; other messages stay. */
+static const struct {
+    const char *message, *brief;
+} BRIEFS[] = {
+    {FAILURES WORKER(0, 3, "-15 (pid: 10)") NO_RECORD ROOT WORKER(
+         1, 2, "-9 (pid: 9)") "  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 9\n" END,
+     "rank 2: Signal 9 (SIGKILL) received by PID 9"},
+    {"step 1\nstep 2\n" END "a.py FAILED\n------\n" FAILURES "  <NO_OTHER_FAILURES>\n" ROOT WORKER(
+         0, 2, "-9 (pid: 9)") "  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 9\n" END,
+     "rank 2: Signal 9 (SIGKILL) received by PID 9"},
+    {FAILURES ROOT WORKER(0, 2, "7 (pid: 9)") NO_RECORD END, "rank 2: exit code 7"},
+    {"ERROR: no licence\n" THEIR_END, "rank 1: exit code 1: ERROR: no licence"},
+    {TRACEBACK "ValueError: b\n" THEIR_END, "rank 1: exit code 1: ValueError: b"},
+    {FAILURES ROOT WORKER(0, 2, "1 (pid: 9)") RECORD("ValueError: no label") END,
+     "rank 2: ValueError: no label"},
+    {ROOT "  exitcode  : -9 (pid: 7)", "exit code 137 (signal 9)"},
+    {"", ""},
+    {"one\nValueError: no label\n", "one\nValueError: no label\n"},
+    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\nb\"}", "a\nb"},
+};
+
+static void test_briefs(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    char longer[4096] = FAILURES ROOT WORKER(0, 2, "1 (pid: 9)") "  error_file: <N/A>\n  traceback : ";
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(BRIEFS); i++)
+        assert_string_equal(rootcause_brief(BRIEFS[i].message, &a), BRIEFS[i].brief);
+    for (int i = 0; i < 100; i++)
+        strcat(longer, "words ");
+    const char *brief = rootcause_brief(longer, &a);
+    assert_in_range(strlen(brief), 240, 256);
+    assert_true(strncmp(brief, "rank 2: words ", 14) == 0);
+    assert_string_equal(brief + strlen(brief) - strlen(" words…"), " words…");
+}
+
+/* In the message of a hang its rank is named already. */
+static void test_named_ranks(void **state)
+{
+    (void)state;
+    assert_true(rootcause_names("no progress for 5 s: rank 3 is stopped (T)", 3));
+    assert_true(
+        rootcause_names("no progress for 5 s: all ranks wait for each other, rank 0 in a.py:1 f(): ", 0));
+    assert_true(rootcause_names("no progress for 5 s: rank 31 did not reach rank 3", 3));
+    assert_false(rootcause_names("no progress for 5 s: rank 31 is stopped (T)", 3));
+    assert_false(rootcause_names("no progress for 5 s: all ranks wait in all_reduce 3", 0));
+    assert_false(rootcause_names("ValueError: rank 3 has no data", 3));
+}
+
 /* The kubelet takes 2,048 bytes of the end of a log: half a line is nobody's. */
 static void test_tail(void **state)
 {
@@ -323,6 +373,8 @@ static void test_every_cut(void **state)
             cleanup_arena struct arena a = {0};
             (void)rootcause_line(tail, "", &a);
             (void)rootcause_line(head, "", &a);
+            (void)rootcause_excerpt(tail, &a);
+            (void)rootcause_excerpt(head, &a);
             expect_an_end(tail);
             expect_an_end(head);
         }
@@ -418,6 +470,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),      cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_briefs),    cmocka_unit_test(test_named_ranks),
         cmocka_unit_test(test_tail),      cmocka_unit_test(test_lost_peer),
         cmocka_unit_test(test_every_cut), cmocka_unit_test(test_reports_without_their_secrets)};
 
