@@ -199,7 +199,7 @@ def judged(golden):
 def check():
     with tempfile.TemporaryDirectory() as folder:
         golden = pathlib.Path(folder)
-        for name in ("_base", "_recorded", "_sentences"):
+        for name in ("_base", "_recorded", "_sentences", "queued"):
             shutil.copy(GOLDEN / f"{name}.yaml", golden)
         record(golden, [], FAILURES.keys() - {"hang"})
         done = judged(golden)
