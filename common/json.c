@@ -1,6 +1,7 @@
 /* json.c - parse JSON into cJSON trees within bounds, read them with paths in errors, print them exactly. */
 #include "common/json.h"
 
+#include "common/clock.h"
 #include "common/hash.h"
 #include "common/jsontok.h"
 #include "common/memory.h"
@@ -281,6 +282,16 @@ void json_set(cJSON *object, const char *key, cJSON *value)
     cJSON_DeleteItemFromObjectCaseSensitive(object, key);
     if (value)
         cJSON_AddItemToObject(object, key, value);
+}
+
+void json_add_time(cJSON *object, const char *key, int64_t wall_ms)
+{
+    char time[CLOCK_RFC3339_BYTES];
+
+    if (wall_ms <= 0)
+        return;
+    clock_rfc3339(wall_ms, false, time);
+    cJSON_AddStringToObject(object, key, time);
 }
 
 const char *json_str(const cJSON *node, const char *key)

@@ -100,6 +100,9 @@ const char *json_meta(const cJSON *object, const char *key);
 /* Set a member in place of the one that is there; NULL: remove it. `value` then belongs to the object. */
 void json_set(cJSON *object, const char *key, cJSON *value);
 
+/* Add a time as RFC 3339, in seconds; nothing if it is 0 or before. */
+void json_add_time(cJSON *object, const char *key, int64_t wall_ms);
+
 /* The first item of a list whose member `key` has this text; NULL: there is none. */
 cJSON *json_item_with(const cJSON *list, const char *key, const char *value);
 

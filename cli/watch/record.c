@@ -1,8 +1,6 @@
 /* record.c - copy what scripts read of a job's metadata and status into one object. */
 #include "cli/watch/record.h"
 
-#include "common/clock.h"
-
 static const char *const METADATA[] = {"namespace", "name", "uid", "creationTimestamp", NULL};
 static const char *const STATUS[] = {"phase",    "reason",    "ready",          "attempt",
                                      "restarts", "startTime", "completionTime", NULL};
@@ -28,10 +26,7 @@ cJSON *record_failure(const cJSON *failure)
 
 static cJSON *with_time(cJSON *o, int64_t now_ms)
 {
-    char time[CLOCK_RFC3339_BYTES];
-
-    clock_rfc3339(now_ms, false, time);
-    cJSON_AddStringToObject(o, "time", time);
+    json_add_time(o, "time", now_ms);
     return o;
 }
 

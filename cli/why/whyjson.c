@@ -3,7 +3,6 @@
 
 #include "cli/watch/record.h"
 #include "cli/why/answer.h"
-#include "common/clock.h"
 
 static void put_text(cJSON *o, const char *key, const char *text)
 {
@@ -15,16 +14,6 @@ static void put_known(cJSON *o, const char *key, int64_t value, bool known)
 {
     if (known)
         cJSON_AddNumberToObject(o, key, (double)value);
-}
-
-static void put_time(cJSON *o, const char *key, int64_t ms)
-{
-    char time[CLOCK_RFC3339_BYTES];
-
-    if (ms <= 0)
-        return;
-    clock_rfc3339(ms, false, time);
-    cJSON_AddStringToObject(o, key, time);
 }
 
 static void put_lines(cJSON *o, const char *key, const char *text, struct arena *a)
@@ -56,7 +45,7 @@ static cJSON *cause_json(const struct yaml_tree *causes, const struct finding *g
     put_known(o, "exitCode", g->exit_code, g->exit_code >= 0);
     put_known(o, "signal", g->signal, g->signal > 0);
     put_known(o, "attempt", g->attempt, g->attempt >= 0);
-    put_time(o, "since", g->since_ms);
+    json_add_time(o, "since", g->since_ms);
     put_known(o, "otherPods", g->others, g->others > 0);
     if (!g->judged)
         cJSON_AddBoolToObject(o, "pending", true);
@@ -107,7 +96,7 @@ static void put_job(cJSON *o, const struct why_facts *f)
 {
     const struct jobstatus *st = &f->job->status;
 
-    put_time(o, "time", f->now_ms);
+    json_add_time(o, "time", f->now_ms);
     put_text(o, "namespace", f->job->ns);
     put_text(o, "name", f->job->name);
     put_text(o, "uid", f->job->uid);

@@ -73,7 +73,6 @@ cJSON *jobprogress_encode(const struct jobprogress *p)
 {
     struct jobprogress copy = *p;
     char summary[JOBPROGRESS_SUMMARY_BYTES];
-    char time[CLOCK_RFC3339_BYTES];
 
     if (!p->time_ms)
         return NULL;
@@ -83,8 +82,7 @@ cJSON *jobprogress_encode(const struct jobprogress *p)
             cJSON_AddNumberToObject(o, COUNTS[i].key, (double)*count_at(&copy, i));
     put_number(o, "loss", p->loss);
     put_number(o, "samplesPerSecond", p->samples_per_second);
-    clock_rfc3339(p->time_ms, false, time);
-    cJSON_AddStringToObject(o, "time", time);
+    json_add_time(o, "time", p->time_ms);
     if (jobprogress_summary(p, summary)[0])
         cJSON_AddStringToObject(o, "summary", summary);
     return o;

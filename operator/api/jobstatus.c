@@ -1,7 +1,6 @@
 /* jobstatus.c - decode and encode the status of a PyTorchTrainingJob; the tables of its enum values. */
 #include "operator/api/jobstatus.h"
 
-#include "common/clock.h"
 #include "common/text.h"
 #include "operator/api/decode.h"
 
@@ -256,16 +255,6 @@ static void put_text(cJSON *o, const char *key, const char *s)
         put_any(o, key, s);
 }
 
-static void put_instant(cJSON *o, const char *key, int64_t ms)
-{
-    char text[CLOCK_RFC3339_BYTES];
-
-    if (ms <= 0)
-        return;
-    clock_rfc3339(ms, false, text);
-    cJSON_AddStringToObject(o, key, text);
-}
-
 static void put_number(cJSON *o, const char *key, int64_t v)
 {
     cJSON_AddNumberToObject(o, key, (double)v);
@@ -282,7 +271,7 @@ static void put_condition(cJSON *list, enum condition_type t, const struct condi
     cJSON_AddStringToObject(item, "status", STATES[c->state]);
     put_any(item, "reason", c->reason ? c->reason : "Unknown");
     put_any(item, "message", c->message ? c->message : "");
-    put_instant(item, "lastTransitionTime", c->transition_ms);
+    json_add_time(item, "lastTransitionTime", c->transition_ms);
     put_number(item, "observedGeneration", c->observed_generation);
     cJSON_AddItemToArray(list, item);
 }
@@ -380,7 +369,7 @@ static cJSON *failure_json(const struct failure *f, size_t message_bytes)
         snprintf(message, sizeof(message), "%.*s", (int)tail.len, tail.p);
         put_text(o, "message", message);
     }
-    put_instant(o, "time", f->time_ms);
+    json_add_time(o, "time", f->time_ms);
     put_number(o, "attempt", f->attempt);
     return o;
 }
@@ -403,7 +392,7 @@ static void put_avoided(cJSON *o, const struct jobstatus *s)
     for (int i = 0; i < s->n_avoided; i++) {
         cJSON *item = cJSON_CreateObject();
         put_any(item, "node", s->avoided[i].node);
-        put_instant(item, "since", s->avoided[i].since_ms);
+        json_add_time(item, "since", s->avoided[i].since_ms);
         if (s->avoided[i].dropped)
             cJSON_AddTrueToObject(item, "dropped");
         cJSON_AddItemToArray(list, item);
@@ -428,8 +417,8 @@ cJSON *jobstatus_encode(const struct jobstatus *s)
     put_text(o, "phase", PHASES[s->phase]);
     put_text(o, "reason", s->reason);
     put_number(o, "observedGeneration", s->observed_generation);
-    put_instant(o, "startTime", s->start_ms);
-    put_instant(o, "completionTime", s->completion_ms);
+    json_add_time(o, "startTime", s->start_ms);
+    json_add_time(o, "completionTime", s->completion_ms);
     put_number(o, "attempt", s->attempt);
     put_number(o, "backoffCount", s->backoff_count);
     put_number(o, "disruptionCount", s->disruption_count);

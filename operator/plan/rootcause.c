@@ -439,8 +439,9 @@ bool rootcause_names(const char *line, int64_t rank)
     char name[32];
     const int len = snprintf(name, sizeof(name), "rank %lld", (long long)rank);
 
-    for (const char *at = line; (at = strstr(at, name)); at++)
-        if (!sv_is_digit(at[len]))
-            return sv_starts(sv_from(line), "no progress for ");
-    return false;
+    if (!sv_starts(sv_from(line), "no progress for "))
+        return false;
+    while ((line = strstr(line, name)) && sv_is_digit(line[len]))
+        line++;
+    return line;
 }

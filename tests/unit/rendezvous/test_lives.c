@@ -349,32 +349,31 @@ static void go_on(void **state)
     begin(1, 1, 0, 1);
 }
 
-/* A leader that stood still gives all a new start, as long as they have patience. */
-static void the_leader_stands_still(void **state)
+/* One of three nodes stands still `times` times, for stop_ms each, and nobody is lost. */
+static void stands_still(int node, int times, int64_t first_ms, int64_t every_ms, int64_t stop_ms)
 {
     struct world *w = begin(3, 3, 0, 3);
 
-    (void)state;
     w->work_ms = 100000;
-    for (int i = 0; i < 3; i++)
-        world_add(w, WORLD_STOP, 0, 20000 + 20000 * i, 11000);
+    for (int i = 0; i < times; i++)
+        world_add(w, WORLD_STOP, node, first_ms + every_ms * i, stop_ms);
     run(w);
     expect_codes(w, 3, 0);
     assert_int_equal(starts(w), 3);
 }
 
+/* A leader that stood still gives all a new start, as long as they have patience. */
+static void the_leader_stands_still(void **state)
+{
+    (void)state;
+    stands_still(0, 3, 20000, 20000, 11000);
+}
+
 /* A node that stands still again and again speaks in between: the leader counts the time that the node does not. */
 static void a_node_stands_still_again_and_again(void **state)
 {
-    struct world *w = begin(3, 3, 0, 3);
-
     (void)state;
-    w->work_ms = 100000;
-    for (int i = 0; i < 6; i++)
-        world_add(w, WORLD_STOP, 1, 30000 + 9300 * i, 9000);
-    run(w);
-    expect_codes(w, 3, 0);
-    assert_int_equal(starts(w), 3);
+    stands_still(1, 6, 30000, 9300, 9000);
 }
 
 static void a_rank_fails(void **state)

@@ -164,6 +164,14 @@ static int late_look(struct collectives *c, const char *what, struct err *err)
     return rc;
 }
 
+static void rank_1_leaves(struct collectives *c)
+{
+    if (c->rank == 1)
+        _exit(0);
+    real_look = c->look;
+    c->look = late_look;
+}
+
 static bool late_step(void *arg)
 {
     (void)arg;
@@ -175,10 +183,7 @@ static int left_body(struct collectives *c, struct device_comm *d, cudaStream_t 
     struct err err = {0};
 
     (void)arg;
-    if (c->rank == 1)
-        _exit(0);
-    real_look = c->look;
-    c->look = late_look;
+    rank_1_leaves(c);
     fake_stream_push(stream, late_step, NULL);
     RANK_OK(d->sync(d, stream, "last step", 400000, &err));
     RANK_CHECK(looked_after == 2 && !d->lost);
@@ -199,10 +204,7 @@ static int peer_breaks_body(struct collectives *c, struct device_comm *d, cudaSt
     struct err err = {0};
 
     (void)arg;
-    if (c->rank == 1)
-        _exit(0);
-    real_look = c->look;
-    c->look = late_look;
+    rank_1_leaves(c);
     breaks = stream;
     RANK_OK(d->all_reduce(d, x, N, DEVICE_F32, stream, &err));
     RANK_CHECK(d->sync(d, stream, "step", 400000, &err) < 0 && err.kind == ERR_PEER);
